@@ -8,6 +8,7 @@
 
 #include "base/assert.h"
 #include "base/byte_kernels.h"
+#include "base/digest/murmur.h"
 
 namespace latchkey::store {
 
@@ -29,26 +30,10 @@ static_assert(size_t{1} << kIndexBits == HyperLogLog::kRegisters);
 
 // --- Hashing ------------------------------------------------------------------------------------
 
-// MurmurHash64A (Austin Appleby, public domain) with the seed of the stored format.
-uint64_t murmur_hash(std::string_view text) {
+uint64_t hash_of(std::string_view element) {
+  // The seed of the stored format.
   constexpr uint64_t kSeed = 0xadc83b19;
-  constexpr uint64_t kFactor = 0xc6a4a7935bd1e995;
-  constexpr unsigned kShift = 47;
-  uint64_t hash = kSeed ^ (text.size() * kFactor);
-  for (; text.size() >= 8; text.remove_prefix(8)) {
-    uint64_t word;
-    std::memcpy(&word, text.data(), 8);
-    word *= kFactor;
-    word ^= word >> kShift;
-    hash = (hash ^ (word * kFactor)) * kFactor;
-  }
-  if (!text.empty()) {
-    uint64_t word = 0;
-    std::memcpy(&word, text.data(), text.size());
-    hash = (hash ^ word) * kFactor;
-  }
-  hash = (hash ^ (hash >> kShift)) * kFactor;
-  return hash ^ (hash >> kShift);
+  return base::murmur_hash_64a(element, kSeed);
 }
 
 struct Place {
@@ -57,7 +42,7 @@ struct Place {
 };
 
 Place place_of(std::string_view element) {
-  const uint64_t hash = murmur_hash(element);
+  const uint64_t hash = hash_of(element);
   const uint64_t rest = hash >> kIndexBits | uint64_t{1} << kRankBits;
   return {hash & (HyperLogLog::kRegisters - 1), static_cast<uint8_t>(std::countr_zero(rest) + 1)};
 }

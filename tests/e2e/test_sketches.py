@@ -1,0 +1,243 @@
+"""Count-min sketches, top-k lists and t-digests between servers: files, payloads and the replication stream, to the reference and
+from it, and redis-py's commands for them."""
+
+import os
+import random
+import shutil
+import time
+import unittest
+
+import harness
+
+try:
+    import redis
+except ImportError:
+    redis = None
+
+# Redis 8.6 with the modules of the image redis:8, where somebody has put it.
+_REFERENCE = harness.reference("redis-server")
+REFERENCE = _REFERENCE and _REFERENCE.replace("-8.0", "-8.6-modules")
+if REFERENCE and not os.path.exists(REFERENCE):
+    REFERENCE = None
+# So small that nothing decays: what decays is chosen at random.
+NO_DECAY = "0.0000000001"
+ITEMS = 200
+
+
+def fill(client, seed=1):
+    rng = random.Random(seed)
+    client.call("CMS.INITBYDIM", "sketch", 100, 5)
+    client.call("CMS.INITBYPROB", "exact", "0.01", "0.01")
+    client.call("TOPK.RESERVE", "list", 10, 50, 5, NO_DECAY)
+    client.call("TOPK.RESERVE", "free", 10)
+    client.call("TDIGEST.CREATE", "digest", "COMPRESSION", 50)
+    client.call("TDIGEST.CREATE", "empty")
+    client.call("TDIGEST.CREATE", "two")
+    client.call("TDIGEST.ADD", "two", "7.5", "7.25")
+    count(client, rng)
+
+
+def count(client, rng):
+    for _ in range(ITEMS):
+        item = "item%d" % rng.expovariate(0.1)
+        client.call("CMS.INCRBY", "sketch", item, rng.randrange(100), "other" + item, 1)
+        client.call("TOPK.ADD", "list", item, item, "other" + item)
+        client.call("TDIGEST.ADD", "digest", *[repr(rng.gauss(10, 3)) for _ in range(20)])
+    client.call("CMS.MERGE", "sketch", 2, "sketch", "sketch", "WEIGHTS", 1, 2)
+    client.call("TDIGEST.MERGE", "merged", 2, "digest", "two", "COMPRESSION", 30)
+
+
+def described(client):
+    items = ["item%d" % i for i in range(40)]
+    said = {}
+    for key in ("sketch", "exact"):
+        said[key, "counts"] = client.call("CMS.QUERY", key, *items)
+        said[key, "info"] = client.call("CMS.INFO", key)
+    for key in ("list", "free"):
+        said[key, "list"] = client.call("TOPK.LIST", key, "WITHCOUNT")
+        said[key, "counts"] = client.call("TOPK.COUNT", key, *items)
+        said[key, "queries"] = client.call("TOPK.QUERY", key, *items)
+        said[key, "info"] = client.call("TOPK.INFO", key)
+    for key in ("digest", "empty", "two", "merged"):
+        numbers = [str(i) for i in range(0, 20, 3)]
+        said[key, "quantiles"] = client.call("TDIGEST.QUANTILE", key, "0", "0.01", "0.3", "0.5", "0.9", "1")
+        said[key, "fractions"] = client.call("TDIGEST.CDF", key, *numbers)
+        said[key, "ranks"] = client.call("TDIGEST.RANK", key, *numbers)
+        said[key, "mean"] = client.call("TDIGEST.TRIMMED_MEAN", key, "0.1", "0.9")
+        said[key, "info"] = client.call("TDIGEST.INFO", key)
+    return said
+
+
+class Sketches(unittest.TestCase):
+    maxDiff = 4000
+
+    def server(self, program=None, **options):
+        server = harness.Server(program, **{"enable_debug_command": "yes", **options})
+        self.addCleanup(self.discard, server)
+        client = server.connect()
+        self.addCleanup(client.close)
+        return server, client
+
+    @staticmethod
+    def discard(server):
+        if server.process is not None and server.process.poll() is None:
+            server.process.kill()
+            server.process.wait()
+        shutil.rmtree(server.directory, ignore_errors=True)
+
+    def eventually(self, condition):
+        deadline = time.monotonic() + harness.REPLY_TIMEOUT_S
+        while not condition():
+            if time.monotonic() > deadline:
+                self.fail("did not come to pass")
+            time.sleep(0.01)
+
+    def pairs(self):
+        """Who writes and who reads; None is this server. The reference writes a newer version of RDB than is read as a file."""
+        yield None, None
+        if REFERENCE:
+            yield None, REFERENCE
+
+    def follow(self, client, master):
+        client.call("REPLICAOF", "127.0.0.1", str(master.port))
+        self.eventually(lambda: "master_link_status:up" in client.call("INFO", "replication"))
+
+    def test_the_reference_estimates_the_same(self):
+        if not REFERENCE:
+            self.skipTest("there is no reference with modules")
+        _, ours = self.server()
+        _, theirs = self.server(REFERENCE)
+        for seed in (1, 2):
+            fill(ours, seed)
+            fill(theirs, seed)
+            self.assertEqual(described(ours), described(theirs))
+            ours.call("FLUSHALL")
+            theirs.call("FLUSHALL")
+
+    def test_a_file_is_read_after_a_restart_and_by_the_other_server(self):
+        for first, second in self.pairs():
+            with self.subTest(first=first, second=second):
+                writer, client = self.server(first)
+                fill(client)
+                # Saving merges what the digests have not merged yet.
+                self.assertEqual(client.call("SAVE"), "OK")
+                expected = described(client)
+                reader = harness.Server(second, enable_debug_command="yes", dir=writer.directory, dbfilename="dump.rdb")
+                self.addCleanup(self.discard, reader)
+                with reader.connect() as other:
+                    self.assertEqual(described(other), expected)
+                    count(other, random.Random(2))
+                    count(client, random.Random(2))
+                    self.assertEqual(described(other), described(client))
+
+    def test_a_payload_is_restored_by_the_other_server(self):
+        pairs = list(self.pairs()) + ([(REFERENCE, None)] if REFERENCE else [])
+        for first, second in pairs:
+            with self.subTest(first=first, second=second):
+                writer, client = self.server(first)
+                reader, other = self.server(second)
+                fill(client)
+                keys = client.call("KEYS", "*")
+                with writer.connect(binary=True) as source, reader.connect(binary=True) as target:
+                    for key in keys:
+                        payload = source.call("DUMP", key)
+                        if first is not None:
+                            # A footer of this version, without a checksum.
+                            payload = payload[:-10] + b"\x0c\x00" + bytes(8)
+                        self.assertEqual(target.call("RESTORE", key, "0", payload), b"OK")
+                self.assertEqual(described(other), described(client))
+
+    def test_replicas_follow(self):
+        for first, second in self.pairs():
+            with self.subTest(first=first, second=second):
+                master, client = self.server(first)
+                _, other = self.server(second)
+                fill(client)
+                self.follow(other, master)
+                count(client, random.Random(3))
+                client.call("CMS.INCRBY", "sketch", "late", "4294967296")
+                client.call("TOPK.INCRBY", "list", "late", "5", "wrong", "x")
+                client.call("TDIGEST.RESET", "two")
+                client.call("SET", "end", "1")
+                self.eventually(lambda: other.call("GET", "end") == "1")
+                self.assertEqual(other.call("CMS.QUERY", "sketch", "late"), client.call("CMS.QUERY", "sketch", "late"))
+                self.assertEqual(other.call("TOPK.LIST", "list", "WITHCOUNT"), client.call("TOPK.LIST", "list", "WITHCOUNT"))
+                self.assertEqual(other.call("TDIGEST.QUANTILE", "merged", "0", "0.5", "1"), client.call("TDIGEST.QUANTILE", "merged", "0", "0.5", "1"))
+                self.assertEqual(other.call("TDIGEST.MIN", "two"), "nan")
+
+    def test_an_append_only_file_keeps_them(self):
+        for preamble in ("yes", "no"):
+            with self.subTest(preamble=preamble):
+                _, client = self.server(appendonly="yes", aof_use_rdb_preamble=preamble)
+                fill(client)
+                client.call("BGREWRITEAOF")
+                self.eventually(lambda: "aof_rewrite_in_progress:0" in client.call("INFO", "persistence"))
+                count(client, random.Random(4))
+                sketch = client.call("CMS.QUERY", "sketch", "item0", "item1")
+                listed = client.call("TOPK.LIST", "list", "WITHCOUNT")
+                observations = client.call("TDIGEST.INFO", "digest")[13]
+                digest = client.call("DEBUG", "DIGEST-VALUE", "sketch", "list")
+                client.call("DEBUG", "LOADAOF")
+                self.assertEqual(client.call("CMS.QUERY", "sketch", "item0", "item1"), sketch)
+                self.assertEqual(client.call("TOPK.LIST", "list", "WITHCOUNT"), listed)
+                self.assertEqual(client.call("TDIGEST.INFO", "digest")[13], observations)
+                self.assertEqual(client.call("DEBUG", "DIGEST-VALUE", "sketch", "list"), digest)
+
+    def test_copies_are_independent(self):
+        _, client = self.server()
+        fill(client)
+        for key in ("sketch", "list", "digest"):
+            self.assertEqual(client.call("COPY", key, "copy:" + key), 1)
+        before = client.call("DEBUG", "DIGEST-VALUE", "copy:sketch", "copy:list", "copy:digest")
+        self.assertEqual(client.call("DEBUG", "DIGEST-VALUE", "sketch", "list", "digest"), before)
+        count(client, random.Random(5))
+        self.assertEqual(client.call("DEBUG", "DIGEST-VALUE", "copy:sketch", "copy:list", "copy:digest"), before)
+        self.assertNotEqual(client.call("DEBUG", "DIGEST-VALUE", "sketch"), before[:1])
+
+    def test_no_request_asks_for_much_memory(self):
+        _, client = self.server()
+        for request in (
+            "CMS.INITBYDIM k 100000000000 10",
+            "CMS.INITBYDIM k 9223372036854775807 1",
+            "CMS.INITBYPROB k 1e-12 0.5",
+            "TOPK.RESERVE k 4294967295",
+            "TOPK.RESERVE k 1 4294967295 2 0.9",
+            "TDIGEST.CREATE k COMPRESSION 4294967296",
+        ):
+            with self.subTest(request=request):
+                self.assertIsNotNone(client.error_of(*request.split()))
+        self.assertEqual(client.call("DBSIZE"), 0)
+        # What is allowed costs nothing until it is used.
+        client.call("TOPK.RESERVE", "k", "10000000", "10000000", "10", "0.9")
+        client.call("CMS.INITBYDIM", "c", "100000000", "2")
+        client.call("TDIGEST.CREATE", "d", "COMPRESSION", "10000000")
+        resident = dict(line.split(":", 1) for line in client.call("INFO", "memory").splitlines() if ":" in line)
+        self.assertLess(int(resident["used_memory_rss"]), 300_000_000)
+
+    @unittest.skipUnless(redis, "redis-py is not installed")
+    def test_redis_py_understands_the_replies(self):
+        server, _ = self.server()
+        for protocol in (2, 3):
+            with self.subTest(protocol=protocol):
+                with redis.Redis(port=server.port, protocol=protocol, decode_responses=True) as client:
+                    client.flushall()
+                    client.cms().initbydim("c", 1000, 5)
+                    self.assertEqual(client.cms().incrby("c", ["a", "b"], [3, 4]), [3, 4])
+                    self.assertEqual(client.cms().query("c", "a", "b", "x"), [3, 4, 0])
+                    self.assertEqual(client.cms().info("c")["count"], 7)
+                    client.topk().reserve("t", 3, 50, 4, 0.9)
+                    client.topk().add("t", "a", "a", "b")
+                    self.assertEqual(client.topk().list("t"), ["a", "b"])
+                    self.assertEqual(client.topk().query("t", "a", "x"), [1, 0])
+                    self.assertAlmostEqual(float(client.topk().info("t")["decay"]), 0.9)
+                    client.tdigest().create("d", 100)
+                    client.tdigest().add("d", [1, 2, 3, 4, 5])
+                    self.assertEqual(client.tdigest().min("d"), 1)
+                    self.assertEqual(client.tdigest().quantile("d", 0.5), [3])
+                    self.assertEqual(client.tdigest().rank("d", 3), [2])
+                    self.assertEqual(client.tdigest().byrank("d", 0), [1])
+                    self.assertEqual(client.tdigest().trimmed_mean("d", 0, 1), 3)
+
+
+if __name__ == "__main__":
+    unittest.main()
