@@ -23,7 +23,8 @@ void dump(CommandContext& ctx) {
   const KeyRef ref = ctx.db.find(ctx.args[1]);
   if (!ref) return ctx.reply.null();
   BlobSink sink;
-  write_dump(sink, *ref, ctx.server.settings().rdbcompression, ctx.server.edition().rdb_version());
+  write_dump(sink, *ref, ctx.server.settings().rdbcompression, ctx.server.edition().rdb_version(),
+             /*with_links=*/false);
   ctx.reply.bulk(sink.blobs());
 }
 

@@ -95,6 +95,8 @@ class Value {
   virtual size_t memory_usage() const = 0;
   // An independent copy.
   virtual Value* clone() const = 0;
+  // A copy that will take this one's place: with what ties it to other values, where there is any.
+  virtual Value* clone_with_links() const { return clone(); }
 
   // Prefetches what a lookup of an element will read, as HashTable::prefetch does. `hash`: the
   // element's hash under the environment's secret.

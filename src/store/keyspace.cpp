@@ -9,6 +9,7 @@
 #include "base/text/number.h"
 #include "store/prefetched_walk.h"
 #include "store/slot_index.h"
+#include "store/time_series/label_index.h"
 #include "store/value/view.h"
 
 namespace latchkey::store {
@@ -455,6 +456,7 @@ void Keyspace::substitute(Entry** slot, Entry* entry, int64_t deadline_ms) {
   if (entry->form() == Entry::Form::kValue && entry->value()->changed_at_ != 0)
     environment_.changed[entry->value()->changed_at_ - 1].entry = entry;
   if (slot_index_ != nullptr) slot_index_->move(*old, *entry);
+  if (entry->type() == Type::kTimeSeries) series_index_->move(*old, *entry);
   index_elements(*entry);
   ::operator delete(old, allocated_size(*old));
   if (deadline_ms < 0) return;
@@ -484,6 +486,7 @@ void Keyspace::clear(bool lazily) {
   element_deadlines_.reset();
   forget_changed();
   sizes_.reset();
+  series_index_.reset();
   if (slot_index_ != nullptr) slot_index_ = std::make_unique<SlotIndex>(environment_.secret);
   const size_t count = table->size();
   if (lazily && count > kLazyFreeThreshold) {
@@ -507,6 +510,7 @@ void Keyspace::give_away(Reclaimer& reclaimer) {
   deadlines_.reset();
   element_deadlines_.reset();
   sizes_.reset();
+  series_index_.reset();
   if (slot_index_ != nullptr) slot_index_ = std::make_unique<SlotIndex>(environment_.secret);
   reclaimer.free_later(table->size(), [table] { free_all(*table, free_entry); });
 }
@@ -566,6 +570,7 @@ void Keyspace::swap_contents(Keyspace& other) {
   }
   std::swap(sizes_, other.sizes_);
   std::swap(slot_index_, other.slot_index_);
+  std::swap(series_index_, other.series_index_);
   std::swap(table_, other.table_);
   std::swap(deadlines_, other.deadlines_);
   std::swap(element_deadlines_, other.element_deadlines_);

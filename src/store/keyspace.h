@@ -39,6 +39,7 @@
 namespace latchkey::store {
 
 class Keyspace;
+class SeriesIndex;
 class SlotIndex;
 class UndoLog;
 
@@ -125,6 +126,7 @@ struct Environment {
   uint64_t misses = 0;
   uint64_t expired_keys = 0;
   uint64_t vector_sets_made = 0;  // the number that the next vector set gets
+  uint64_t series_numbered = 0;   // the number that the last time series got
   uint64_t expired_elements = 0;  // elements with deadlines of their own, such as hash fields
   // Those of them that expire_due() has found.
   uint64_t found_expired_keys = 0;
@@ -435,6 +437,9 @@ class Keyspace {
   // Starts to keep an index of the keys by slot. `hidden`: the slots that clients do not see, of
   // all databases of a server; null: there will be none. REQUIRES: empty().
   void index_slots(std::shared_ptr<HiddenSlots> hidden = nullptr);
+  // Of the time series; null when there never was one.
+  SeriesIndex* series_index() const { return series_index_.get(); }
+
   // Null unless index_slots() was called.
   const SlotIndex* slot_index() const { return slot_index_.get(); }
   // Null unless index_slots() was given it. Who changes them calls its update().
@@ -520,10 +525,12 @@ class Keyspace {
   // did not exist then. Takes ownership. REQUIRES: no undo log.
   const Entry* put_back(Entry* saved, bool* existed);
 
-  // Update sizes_ for an entry that was added, that will be removed, or for a string that changed.
+  // Update sizes_ and the indexes for an entry that was added, that will be removed, or for a string
+  // that changed.
   void count_in(Entry& entry);
   void count_out(Entry& entry);
   void count_resized(size_t old_size, size_t new_size);
+  void index_series(Entry& entry);
   // The collection at `ref` may be changed by the caller: gives it an object if it is packed, and
   // adds it to Environment::changed.
   void give_out(const KeyRef& ref);
@@ -558,6 +565,8 @@ class Keyspace {
   std::unique_ptr<DeadlineWheel> element_deadlines_;
   // Created with the first key.
   std::unique_ptr<KeySizes> sizes_;
+  // Created with the first time series.
+  std::unique_ptr<SeriesIndex> series_index_;
   // Only for a server that is a cluster node.
   std::unique_ptr<SlotIndex> slot_index_;
   std::shared_ptr<HiddenSlots> hidden_slots_;

@@ -3,6 +3,7 @@
 
 #include "store/keyspace.h"
 #include "store/slot_index.h"
+#include "store/time_series/label_index.h"
 
 namespace latchkey::store {
 
@@ -42,6 +43,13 @@ void Keyspace::count_in(Entry& entry) {
   Value& value = *entry.value();
   value.size_bin_ = KeySizes::bin_of(value.element_count());
   sizes_->add(entry.type(), value.size_bin_);
+  if (entry.type() == Type::kTimeSeries) index_series(entry);
+}
+
+void Keyspace::index_series(Entry& entry) {
+  if (series_index_ == nullptr) series_index_ = std::make_unique<SeriesIndex>();
+  series_index_->add(entry, environment_.series_numbered,
+                     [this](std::string_view key) { return table_.find_item(key); });
 }
 
 void Keyspace::count_out(Entry& entry) {
@@ -52,6 +60,7 @@ void Keyspace::count_out(Entry& entry) {
     return sizes_->remove(entry.type(), KeySizes::bin_of(entry.element_count()));
   Value& value = *entry.value();
   sizes_->remove(entry.type(), value.size_bin_);
+  if (entry.type() == Type::kTimeSeries) series_index_->remove(entry);
   if (value.changed_at_ == 0) return;
   environment_.changed[value.changed_at_ - 1].value = nullptr;
   value.changed_at_ = 0;

@@ -135,7 +135,7 @@ void Keyspace::keep_copy(Entry& entry, uint64_t hash) {
   if (entry.form() == Entry::Form::kBlob) {
     entry.blob()->retain();
   } else if (entry.form() == Entry::Form::kValue) {
-    copied->set_value(entry.value()->clone());
+    copied->set_value(entry.value()->clone_with_links());
   }
   if (entry.has_deadline()) copied->node().deadline_ms = entry.deadline_ms();
   undo_log_->keep(copied, hash);

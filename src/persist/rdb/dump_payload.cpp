@@ -21,9 +21,11 @@ T load(std::string_view bytes, size_t offset) {
 
 }  // namespace
 
-void write_dump(ByteSink& sink, const store::Entry& entry, bool compress, int version) {
+void write_dump(ByteSink& sink, const store::Entry& entry, bool compress, int version,
+                bool with_links) {
   sink.enable_checksum();
   RdbWriter writer(sink, compress, version);
+  if (!with_links) writer.leave_out_links();
   const RdbType type = rdb_type_of(entry, version);
   writer.type(type);
   write_value(writer, entry);

@@ -17,9 +17,10 @@
 
 namespace latchkey::persist {
 
-// Writes a dump to a sink that nothing was written to, and flushes it.
-void write_dump(ByteSink& sink, const store::Entry& entry, bool compress,
-                int version = kRdbVersion);
+// Writes a dump to a sink that nothing was written to, and flushes it. Without `with_links`:
+// without what ties the value to other keys.
+void write_dump(ByteSink& sink, const store::Entry& entry, bool compress, int version = kRdbVersion,
+                bool with_links = true);
 std::string make_dump(const store::Entry& entry, bool compress, int version = kRdbVersion);
 
 // For other dumps with this format: adds version and checksum to what has been written to a sink

@@ -23,6 +23,10 @@ class RdbWriter {
       : sink_(sink), compress_(compress), version_(version) {}
 
   int version() const { return version_; }
+  // Values that are tied to other keys are written without these ties: their keys may have other
+  // names where they are read.
+  void leave_out_links() { leaves_out_links_ = true; }
+  bool leaves_out_links() const { return leaves_out_links_; }
 
   ByteSink& sink() { return sink_; }
   bool ok() const { return sink_.ok(); }
@@ -53,6 +57,7 @@ class RdbWriter {
   ByteSink& sink_;
   bool compress_;
   int version_;
+  bool leaves_out_links_ = false;
   std::string room_;
 };
 

@@ -154,6 +154,12 @@ bool Selector::reads_all_keys() const {
          });
 }
 
+bool Selector::reads_key(std::string_view key) const {
+  return all_keys_ || std::any_of(keys_.begin(), keys_.end(), [&](const KeyPattern& pattern) {
+           return (pattern.access & kMayRead) != 0 && pattern.name.glob.matches(key);
+         });
+}
+
 std::optional<Refusal> Selector::check(CheckedRequest& request) const {
   const Command& command = request.command();
   const Words words = request.words();

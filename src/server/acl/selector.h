@@ -94,8 +94,9 @@ class Selector {
   // Whether a channel may be published and subscribed to. A pattern may be subscribed to if it is
   // equal to a permitted one.
   bool allows_channel(std::string_view channel, bool is_pattern) const;
-  // Whether any key may be read.
+  // Whether any key may be read, and whether that one may.
   bool reads_all_keys() const;
+  bool reads_key(std::string_view key) const;
   bool allows_everything() const {
     return all_keys_ && all_channels_ && all_databases_ && commands.allows_everything();
   }

@@ -63,6 +63,10 @@ bool User::may_read_all_keys(const Command& command, Words words, Place place) c
   });
 }
 
+bool User::may_read_key(std::string_view key) const {
+  return any_selector([&](const Selector& selector) { return selector.reads_key(key); });
+}
+
 bool User::may_hear(std::string_view channel, bool is_pattern) const {
   return any_selector(
       [&](const Selector& selector) { return selector.allows_channel(channel, is_pattern); });

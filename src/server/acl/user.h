@@ -43,6 +43,8 @@ class User {
   std::optional<Refusal> check(const Command& command, Words words, Place place = {}) const;
   // Whether one selector allows the request and reads of all keys.
   bool may_read_all_keys(const Command& command, Words words, Place place) const;
+  // Whether one selector allows to read the key, for commands that find keys by what they hold.
+  bool may_read_key(std::string_view key) const;
   bool may_hear(std::string_view channel, bool is_pattern) const;
   // Whether `other` may use all channels of this user, as far as comparing their rules shows.
   bool keeps_channels_in(const User& other) const;

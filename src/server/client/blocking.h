@@ -76,6 +76,9 @@ class Blocking final : public KeyspaceEventListener {
   bool waits(const Client& client) const { return waiters_.contains(id_of(client)); }
   // Whose request is being run again because a key has changed; null outside of that.
   Client* served() const { return again_; }
+  // The deadline of a request that is being run again as a new one, at KeyWait::again_ms or after a
+  // pause; -1 outside of that.
+  int64_t kept_deadline_ms() const { return kept_deadline_ms_; }
   // Calls fn(PlaceView, const Client&) for each key that somebody waits for, and each of these.
   template <typename Fn>
   void for_each_waiting(Fn&& fn) const {

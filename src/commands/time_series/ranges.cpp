@@ -1,0 +1,185 @@
+// Ranges of named time series: TS.RANGE, TS.REVRANGE, TS.NRANGE and TS.NREVRANGE.
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "base/text/number.h"
+#include "commands/keys/typed_key.h"
+#include "commands/time_series/row_groups.h"
+#include "commands/time_series/series_arguments.h"
+#include "commands/time_series/series_replies.h"
+#include "server/client/output_limits.h"
+
+namespace latchkey::commands {
+
+using namespace server;
+using store::KeyRef;
+using store::RangeQuery;
+using store::RangeReader;
+using store::RangeRow;
+using store::TimeSeries;
+
+namespace {
+
+void range(CommandContext& ctx, bool backwards) {
+  const KeyRef ref = ctx.db.find(ctx.args[1]);
+  const TimeSeries* const series = existing_series(ctx, ref);
+  if (series == nullptr) return;
+  RangeRequest request;
+  if (!read_range(ctx, 2, backwards, &request) || !is_not_too_wide(ctx, *series, request)) return;
+  reply_rows(ctx, *series, request.query, request.count);
+}
+
+void ts_range(CommandContext& ctx) {
+  range(ctx, false);
+}
+
+void ts_revrange(CommandContext& ctx) {
+  range(ctx, true);
+}
+
+// --- TS.NRANGE ----------------------------------------------------------------------------------
+
+// One series of several that are read side by side.
+struct Column {
+  RangeQuery query;
+  std::unique_ptr<RangeReader> reader;
+  RangeRow row;
+  bool has_row = false;
+
+  // Values in a row.
+  size_t width() const { return std::max<size_t>(query.aggregations.size(), 1); }
+  void step() { has_row = reader->next(&row); }
+};
+
+// Rows of one time each, with a value of each column, NaN where it has none.
+void reply_columns(CommandContext& ctx, std::vector<Column>& columns, bool backwards, size_t most) {
+  size_t width = 0;
+  for (const Column& column : columns) width += column.width();
+  const resp::ReplyBuilder::Later reply = ctx.reply.later();
+  size_t sent = 0;
+  for (; sent < most && !reply_is_lost(ctx.client); ++sent) {
+    const Column* next = nullptr;
+    for (const Column& column : columns) {
+      if (!column.has_row) continue;
+      const bool is_nearer =
+          next == nullptr || (backwards ? column.row.timestamp > next->row.timestamp
+                                        : column.row.timestamp < next->row.timestamp);
+      if (is_nearer) next = &column;
+    }
+    if (next == nullptr) break;
+    const int64_t timestamp = next->row.timestamp;
+    ctx.reply.array(2);
+    ctx.reply.integer(timestamp);
+    ctx.reply.array(width);
+    for (Column& column : columns) {
+      const bool has_value = column.has_row && column.row.timestamp == timestamp;
+      for (size_t i = 0; i < column.width(); ++i)
+        reply_sample_value(
+            ctx, has_value ? column.row.values[i] : std::numeric_limits<double>::quiet_NaN());
+      if (has_value) column.step();
+    }
+  }
+  ctx.reply.array_later(reply, sent);
+}
+
+void nrange(CommandContext& ctx, bool backwards) {
+  constexpr size_t kFirstKey = 2;
+  int64_t count;
+  if (!base::parse_int64(ctx.args[1], &count) || count <= 0)
+    return ctx.reply.error("ERR TSDB: numkeys must be a positive integer");
+  if (static_cast<uint64_t>(count) > ctx.args.size() - kFirstKey - 2) return ctx.wrong_arity();
+  const auto keys = static_cast<size_t>(count);
+  RangeRequest request;
+  if (!read_range(ctx, kFirstKey + keys, backwards, &request, keys)) return;
+  // None of them goes while another is looked up: none is expired.
+  std::vector<const TimeSeries*> all;
+  for (size_t i = 0; i < keys; ++i) {
+    const KeyRef ref = ctx.db.find(ctx.args[kFirstKey + i]);
+    const TimeSeries* const series = existing_series(ctx, ref);
+    if (series == nullptr || !is_not_too_wide(ctx, *series, request)) return;
+    all.push_back(series);
+  }
+  std::vector<Column> columns(keys);
+  for (size_t i = 0; i < keys; ++i) {
+    columns[i].query = request.query;
+    if (!request.columns.empty()) columns[i].query.aggregations = request.columns[i];
+    columns[i].reader = std::make_unique<RangeReader>(*all[i], columns[i].query);
+    columns[i].step();
+  }
+  reply_columns(ctx, columns, backwards, request.count);
+}
+
+void ts_nrange(CommandContext& ctx) {
+  nrange(ctx, false);
+}
+
+void ts_nrevrange(CommandContext& ctx) {
+  nrange(ctx, true);
+}
+
+constexpr CommandRow kRows[] = {
+    {"TS.NRANGE",
+     ts_nrange,
+     "numkeys key... fromTimestamp toTimestamp [LATEST] [FILTER_BY_TS ts:integer...] "
+     "[FILTER_BY_VALUE bounds=min:double max:double] [COUNT count] [aggregation=[ALIGN align] "
+     "AGGREGATION {buckets=aggregators bucketDuration:integer} [BUCKETTIMESTAMP bt] [EMPTY]]",
+     kReadOnly | kModule,
+     counted_keys(1).ro().access(),
+     kAclTimeSeries,
+     Group::kModule,
+     "8.10.0",
+     "O(N*K) where N is the number of keys and K the number of samples in the range.",
+     "Returns the samples or aggregations of several time series in a range, a row for each "
+     "time.",
+     {.module = "timeseries"}},
+    {"TS.NREVRANGE",
+     ts_nrevrange,
+     "numkeys key... fromTimestamp toTimestamp [LATEST] [FILTER_BY_TS ts:integer...] "
+     "[FILTER_BY_VALUE bounds=min:double max:double] [COUNT count] [aggregation=[ALIGN align] "
+     "AGGREGATION {buckets=aggregators bucketDuration:integer} [BUCKETTIMESTAMP bt] [EMPTY]]",
+     kReadOnly | kModule,
+     counted_keys(1).ro().access(),
+     kAclTimeSeries,
+     Group::kModule,
+     "8.10.0",
+     "O(N*K) where N is the number of keys and K the number of samples in the range.",
+     "Returns the samples or aggregations of several time series in a range, the newest "
+     "first, a row for each time.",
+     {.module = "timeseries"}},
+    {"TS.RANGE",
+     ts_range,
+     "key fromTimestamp toTimestamp [LATEST] [FILTER_BY_TS ts:integer...] [FILTER_BY_VALUE "
+     "bounds=min:double max:double] [COUNT count] [aggregation=[ALIGN align] AGGREGATION "
+     "{buckets=aggregators bucketDuration:integer} [BUCKETTIMESTAMP bt] [EMPTY]]",
+     kReadOnly | kModule,
+     keys(1).ro(),
+     kAclTimeSeries,
+     Group::kModule,
+     "8.0.0",
+     "O(log(N)+K) where N is the number of chunks and K the number of samples in the range.",
+     "Returns the samples or aggregations of a time series in a range.",
+     {.module = "timeseries"}},
+    {"TS.REVRANGE",
+     ts_revrange,
+     "key fromTimestamp toTimestamp [LATEST] [FILTER_BY_TS ts:integer...] [FILTER_BY_VALUE "
+     "bounds=min:double max:double] [COUNT count] [aggregation=[ALIGN align] AGGREGATION "
+     "{buckets=aggregators bucketDuration:integer} [BUCKETTIMESTAMP bt] [EMPTY]]",
+     kReadOnly | kModule,
+     keys(1).ro(),
+     kAclTimeSeries,
+     Group::kModule,
+     "8.0.0",
+     "O(log(N)+K) where N is the number of chunks and K the number of samples in the range.",
+     "Returns the samples or aggregations of a time series in a range, the newest first.",
+     {.module = "timeseries"}},
+};
+
+}  // namespace
+
+std::span<const CommandRow> time_series_range_rows() {
+  return kRows;
+}
+
+}  // namespace latchkey::commands

@@ -1,0 +1,205 @@
+#include "store/time_series/aggregation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+#include "base/text/text.h"
+
+namespace latchkey::store {
+
+namespace {
+
+constexpr std::string_view kNames[] = {"",      "min",  "max",      "sum",     "avg",   "count",
+                                       "first", "last", "range",    "std.p",   "std.s", "var.p",
+                                       "var.s", "twa",  "countnan", "countall"};
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kLargest = std::numeric_limits<double>::max();
+
+double distance(int64_t from, int64_t to) {
+  return std::abs(static_cast<double>(to) - static_cast<double>(from));
+}
+
+}  // namespace
+
+std::string_view aggregation_name(Aggregation aggregation) {
+  return kNames[static_cast<size_t>(aggregation)];
+}
+
+std::optional<Aggregation> aggregation_of(std::string_view name) {
+  for (size_t i = 1; i < std::size(kNames); ++i) {
+    if (base::equal_ignoring_case(name, kNames[i])) return static_cast<Aggregation>(i);
+  }
+  return std::nullopt;
+}
+
+int64_t unclamped_bucket_start(int64_t timestamp, int64_t bucket_ms, int64_t align) {
+  const int64_t into = (timestamp - align) % bucket_ms;
+  // May be below zero, but not below the least: bucket_ms - into <= the largest.
+  return timestamp - (into < 0 ? into + bucket_ms : into);
+}
+
+int64_t bucket_start(int64_t timestamp, int64_t bucket_ms, int64_t align) {
+  return std::max<int64_t>(unclamped_bucket_start(timestamp, bucket_ms, align), 0);
+}
+
+double interpolated(Sample left, Sample right, int64_t timestamp) {
+  const double width = static_cast<double>(right.timestamp - left.timestamp);
+  const double share = static_cast<double>(timestamp - left.timestamp) / width;
+  return left.value + (right.value - left.value) * share;
+}
+
+Aggregator::Aggregator(Aggregation kind, bool backwards) : kind_(kind), backwards_(backwards) {
+  begin(0, 0, std::nullopt);
+}
+
+void Aggregator::begin(int64_t near, int64_t far, std::optional<Sample> before) {
+  has_value_ = false;
+  state_.first = state_.second = 0;
+  state_.count = 0;
+  switch (kind_) {
+    case Aggregation::kMin:
+    case Aggregation::kMax:
+    case Aggregation::kRange:
+      state_.first = -kLargest;
+      state_.second = kLargest;
+      break;
+    case Aggregation::kLast:
+      state_.first = kNaN;
+      break;
+    case Aggregation::kTwa:
+      state_.near = near;
+      state_.far = far;
+      state_.is_first_bucket = !before.has_value();
+      state_.last = before.value_or(Sample());
+      state_.began_at = state_.came_to = before.has_value() ? near : 0;
+      break;
+    default:
+      break;
+  }
+}
+
+void Aggregator::add(Sample sample) {
+  const bool is_missing = std::isnan(sample.value);
+  if (kind_ == Aggregation::kCountNan) {
+    if (!is_missing) return;
+    state_.first += 1;
+    has_value_ = true;
+    return;
+  }
+  if (is_missing && kind_ != Aggregation::kCountAll) return;
+  switch (kind_) {
+    case Aggregation::kMin:
+      state_.second = has_value_ ? std::min(state_.second, sample.value) : sample.value;
+      break;
+    case Aggregation::kMax:
+      state_.first = has_value_ ? std::max(state_.first, sample.value) : sample.value;
+      break;
+    case Aggregation::kRange:
+      state_.first = has_value_ ? std::max(state_.first, sample.value) : sample.value;
+      state_.second = has_value_ ? std::min(state_.second, sample.value) : sample.value;
+      break;
+    case Aggregation::kSum:
+      state_.first += sample.value;
+      break;
+    case Aggregation::kAvg:
+      state_.first += sample.value;
+      state_.second += 1;
+      break;
+    case Aggregation::kCount:
+    case Aggregation::kCountAll:
+      state_.first += 1;
+      break;
+    case Aggregation::kFirst:
+      if (!has_value_ || backwards_) state_.first = sample.value;
+      break;
+    case Aggregation::kLast:
+      if (!has_value_ || !backwards_) state_.first = sample.value;
+      break;
+    case Aggregation::kStdP:
+    case Aggregation::kStdS:
+    case Aggregation::kVarP:
+    case Aggregation::kVarS:
+      state_.first += sample.value;
+      state_.second += sample.value * sample.value;
+      ++state_.count;
+      break;
+    case Aggregation::kTwa:
+      add_weighted(sample);
+      break;
+    case Aggregation::kCountNan:
+      break;
+  }
+  has_value_ = true;
+}
+
+void Aggregator::add_weighted(Sample sample) {
+  if (state_.count == 0 && state_.is_first_bucket) {
+    state_.began_at = sample.timestamp;
+  } else {
+    Sample from = state_.last;
+    if (state_.count == 0) from = {state_.near, interpolated(state_.last, sample, state_.near)};
+    state_.first += (from.value + sample.value) / 2 * distance(from.timestamp, sample.timestamp);
+  }
+  state_.last = sample;
+  state_.came_to = sample.timestamp;
+  ++state_.count;
+}
+
+double Aggregator::weighted_result(std::optional<Sample> after) const {
+  double sum = state_.first;
+  int64_t end = state_.came_to;
+  if (after.has_value() && state_.far != end) {
+    const double at_end = interpolated(state_.last, *after, state_.far);
+    sum += (state_.last.value + at_end) / 2 * distance(end, state_.far);
+    end = state_.far;
+  }
+  const double width = distance(state_.began_at, end);
+  return width == 0 ? state_.last.value : sum / width;
+}
+
+double Aggregator::variance(bool of_sample) const {
+  const double count = static_cast<double>(state_.count);
+  if (state_.count == 1) return 0;
+  const double mean = state_.first / count;
+  const double squares = state_.second - 2 * state_.first * mean + mean * mean * count;
+  return squares / (of_sample ? count - 1 : count);
+}
+
+double Aggregator::result(std::optional<Sample> after) const {
+  switch (kind_) {
+    case Aggregation::kMin:
+      return state_.second;
+    case Aggregation::kAvg:
+      return state_.first / state_.second;
+    case Aggregation::kRange:
+      return state_.first - state_.second;
+    case Aggregation::kStdP:
+      return std::sqrt(variance(false));
+    case Aggregation::kStdS:
+      return std::sqrt(variance(true));
+    case Aggregation::kVarP:
+      return variance(false);
+    case Aggregation::kVarS:
+      return variance(true);
+    case Aggregation::kTwa:
+      return weighted_result(after);
+    default:
+      return state_.first;
+  }
+}
+
+double Aggregator::empty_result() const {
+  switch (kind_) {
+    case Aggregation::kSum:
+    case Aggregation::kCount:
+    case Aggregation::kCountNan:
+    case Aggregation::kCountAll:
+      return 0;
+    default:
+      return kNaN;
+  }
+}
+
+}  // namespace latchkey::store

@@ -1,0 +1,287 @@
+#include "store/time_series/chunk.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <string>
+
+#include "base/assert.h"
+
+namespace latchkey::store {
+
+namespace {
+
+constexpr unsigned kWordBits = 64;
+// Of a "11" field.
+constexpr unsigned kLeadingBits = 5;
+constexpr unsigned kLengthBits = 6;
+constexpr unsigned kMostLeading = (1u << kLeadingBits) - 1;
+// "10" wastes at most so many bits.
+constexpr unsigned kMostWasted = 10;
+// By which a chunk grows when samples are inserted that it has no room for.
+constexpr size_t kGrowthBytes = 32;
+
+// A class of differences of deltas: so many ones and a zero (but for the last) before it.
+struct StepClass {
+  unsigned ones;
+  unsigned bits;
+};
+constexpr StepClass kStepClasses[] = {{1, 5}, {2, 8}, {3, 11}, {4, 15}, {5, 32}, {6, 64}};
+constexpr unsigned kMostOnes = 6;
+
+struct Field {
+  uint64_t bits = 0;
+  unsigned count = 0;
+};
+
+bool fits(int64_t step, unsigned bits) {
+  if (bits == kWordBits) return true;
+  const int64_t bound = int64_t{1} << (bits - 1);
+  return step >= -bound && step < bound;
+}
+
+uint64_t low_bits(uint64_t value, unsigned count) {
+  return count == kWordBits ? value : value & ((uint64_t{1} << count) - 1);
+}
+
+// What stands before the difference.
+Field prefix_of(const StepClass& of) {
+  return {(uint64_t{1} << of.ones) - 1, of.ones == kMostOnes ? of.ones : of.ones + 1};
+}
+
+const StepClass& class_of(int64_t step) {
+  size_t i = 0;
+  while (!fits(step, kStepClasses[i].bits)) ++i;
+  return kStepClasses[i];
+}
+
+// Differences wrap around: files may have any.
+int64_t difference(int64_t left, int64_t right) {
+  return static_cast<int64_t>(static_cast<uint64_t>(left) - static_cast<uint64_t>(right));
+}
+int64_t sum(int64_t left, int64_t right) {
+  return static_cast<int64_t>(static_cast<uint64_t>(left) + static_cast<uint64_t>(right));
+}
+
+}  // namespace
+
+// --- Writing ------------------------------------------------------------------------------------
+
+void Chunk::put(uint64_t field, unsigned count) {
+  const unsigned offset = bit_count_ % kWordBits;
+  if (offset == 0) words_.push_back(0);
+  words_.back() |= field << offset;
+  if (offset + count > kWordBits) words_.push_back(field >> (kWordBits - offset));
+  bit_count_ += count;
+}
+
+bool Chunk::append(Sample sample) {
+  LK_ASSERT(empty() || sample.timestamp > last_.timestamp);
+  if (encoding_ == SeriesEncoding::kCompressed) return append_compressed(sample);
+  if ((count_ + 1) * kPlainSampleSize > size_bytes_) return false;
+  words_.push_back(static_cast<uint64_t>(sample.timestamp));
+  words_.push_back(std::bit_cast<uint64_t>(sample.value));
+  if (empty()) first_ = sample;
+  last_ = sample;
+  ++count_;
+  return true;
+}
+
+bool Chunk::append_compressed(Sample sample) {
+  if (empty()) {
+    first_ = last_ = sample;
+    count_ = 1;
+    return true;
+  }
+  const int64_t delta = difference(sample.timestamp, last_.timestamp);
+  const int64_t step = difference(delta, tail_.delta);
+  const StepClass* const step_class = step == 0 ? nullptr : &class_of(step);
+  const Field prefix = step == 0 ? Field{0, 1} : prefix_of(*step_class);
+  unsigned needed = prefix.count + (step == 0 ? 0 : step_class->bits) + 1;
+
+  const uint64_t changed =
+      std::bit_cast<uint64_t>(sample.value) ^ std::bit_cast<uint64_t>(last_.value);
+  unsigned leading = 0;
+  unsigned trailing = 0;
+  unsigned length = 0;
+  bool is_new_block = false;
+  if (changed != 0) {
+    leading = std::min(static_cast<unsigned>(std::countl_zero(changed)), kMostLeading);
+    trailing = static_cast<unsigned>(std::countr_zero(changed));
+    length = kWordBits - leading - trailing;
+    const unsigned last_length = kWordBits - tail_.leading - tail_.trailing;
+    is_new_block =
+        leading < tail_.leading || trailing < tail_.trailing || last_length > length + kMostWasted;
+    needed += 1 + (is_new_block ? kLeadingBits + kLengthBits + length : last_length);
+  }
+  if (bit_count_ + needed > capacity_bits()) return false;
+
+  put(prefix.bits, prefix.count);
+  if (step != 0) put(low_bits(static_cast<uint64_t>(step), step_class->bits), step_class->bits);
+  if (changed == 0) {
+    put(0, 1);
+  } else if (is_new_block) {
+    put(3, 2);
+    put(leading, kLeadingBits);
+    put(length - 1, kLengthBits);
+    put(changed >> trailing, length);
+    tail_.leading = leading;
+    tail_.trailing = trailing;
+  } else {
+    put(1, 2);
+    put(changed >> tail_.trailing, kWordBits - tail_.leading - tail_.trailing);
+  }
+  tail_.delta = delta;
+  last_ = sample;
+  ++count_;
+  return true;
+}
+
+void Chunk::assign(std::span<const Sample> samples) {
+  words_.clear();
+  count_ = 0;
+  bit_count_ = 0;
+  first_ = last_ = {};
+  tail_ = {};
+  for (const Sample& sample : samples) force(sample);
+}
+
+void Chunk::force(Sample sample) {
+  while (!append(sample)) {
+    size_bytes_ = encoding_ == SeriesEncoding::kCompressed ? size_bytes_ + kGrowthBytes
+                                                           : (count_ + 1) * kPlainSampleSize;
+  }
+}
+
+void Chunk::trim() {
+  if (encoding_ == SeriesEncoding::kCompressed) {
+    // With a byte to spare, as in the reference.
+    const size_t bytes = (bit_count_ + 7) / 8 + 1;
+    size_bytes_ = (bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t) * sizeof(uint64_t);
+  } else {
+    size_bytes_ = count_ * kPlainSampleSize;
+  }
+  words_.shrink_to_fit();
+}
+
+// --- Reading ------------------------------------------------------------------------------------
+
+uint64_t Chunk::Decoder::bits(unsigned count) {
+  const size_t word = position_ / kWordBits;
+  const unsigned offset = position_ % kWordBits;
+  position_ += count;
+  uint64_t field = chunk_->words_[word] >> offset;
+  if (offset + count > kWordBits) field |= chunk_->words_[word + 1] << (kWordBits - offset);
+  return low_bits(field, count);
+}
+
+int64_t Chunk::Decoder::timestamp_step() {
+  unsigned ones = 0;
+  while (ones < kMostOnes && bit()) ++ones;
+  if (ones == 0) return 0;
+  const unsigned width = kStepClasses[ones - 1].bits;
+  const unsigned unused = kWordBits - width;
+  return static_cast<int64_t>(bits(width) << unused) >> unused;
+}
+
+void Chunk::Decoder::next_value() {
+  if (!bit()) return;
+  if (bit()) {
+    leading_ = static_cast<unsigned>(bits(kLeadingBits));
+    const auto length = static_cast<unsigned>(bits(kLengthBits)) + 1;
+    // Bytes of a file may tell of more than there is.
+    if (leading_ + length > kWordBits) {
+      is_valid_ = false;
+      leading_ = trailing_ = kNoZeros;
+      return;
+    }
+    trailing_ = kWordBits - leading_ - length;
+  }
+  if (leading_ + trailing_ == kWordBits) {
+    is_valid_ = false;
+    return;
+  }
+  value_ ^= bits(kWordBits - leading_ - trailing_) << trailing_;
+}
+
+bool Chunk::Decoder::next(Sample* sample) {
+  if (read_ == chunk_->count_) return false;
+  if (chunk_->encoding_ == SeriesEncoding::kUncompressed) {
+    sample->timestamp = static_cast<int64_t>(chunk_->words_[read_ * 2]);
+    sample->value = std::bit_cast<double>(chunk_->words_[read_ * 2 + 1]);
+    ++read_;
+    return true;
+  }
+  if (read_ == 0) {
+    timestamp_ = chunk_->first_.timestamp;
+    value_ = std::bit_cast<uint64_t>(chunk_->first_.value);
+    leading_ = trailing_ = kNoZeros;
+  } else {
+    delta_ = sum(delta_, timestamp_step());
+    timestamp_ = sum(timestamp_, delta_);
+    next_value();
+  }
+  ++read_;
+  *sample = {timestamp_, std::bit_cast<double>(value_)};
+  return true;
+}
+
+std::vector<Sample> Chunk::samples() const {
+  std::vector<Sample> all;
+  all.reserve(count_);
+  Decoder decoder(*this);
+  for (Sample sample; decoder.next(&sample);) all.push_back(sample);
+  return all;
+}
+
+// --- Files --------------------------------------------------------------------------------------
+
+std::string Chunk::bytes() const {
+  std::string bytes(size_bytes_, '\0');
+  if (!words_.empty())
+    std::memcpy(bytes.data(), words_.data(),
+                std::min(bytes.size(), words_.size() * sizeof(uint64_t)));
+  return bytes;
+}
+
+std::optional<Chunk> Chunk::from_compressed(size_t size_bytes, Sample first, uint64_t count,
+                                            std::string_view bytes, uint64_t bit_count) {
+  // A sample has fewer bits than so many words, so that a decoder never reads behind that padding.
+  constexpr size_t kPaddingWords = 4;
+  constexpr size_t kFewestBits = 2;
+  Chunk chunk(SeriesEncoding::kCompressed, size_bytes);
+  if (count == 0) return chunk;
+  if (bit_count > bytes.size() * 8 || first.timestamp < 0 || count - 1 > bit_count / kFewestBits)
+    return std::nullopt;
+  Chunk stored(SeriesEncoding::kCompressed, size_bytes);
+  stored.words_.resize(bytes.size() / sizeof(uint64_t) + kPaddingWords);
+  std::memcpy(stored.words_.data(), bytes.data(), bytes.size());
+  stored.first_ = first;
+  stored.count_ = count;
+  Decoder decoder(stored);
+  for (Sample sample; decoder.next(&sample);) {
+    const bool is_valid = decoder.is_valid_ && decoder.position_ <= bit_count &&
+                          (chunk.empty() || sample.timestamp > chunk.last_.timestamp);
+    if (!is_valid) return std::nullopt;
+    chunk.force(sample);
+  }
+  return chunk;
+}
+
+std::optional<Chunk> Chunk::from_plain(size_t size_bytes, uint64_t count, std::string_view bytes) {
+  if (count > bytes.size() / kPlainSampleSize) return std::nullopt;
+  Chunk chunk(SeriesEncoding::kUncompressed, size_bytes);
+  for (size_t i = 0; i < count; ++i) {
+    Sample sample;
+    const char* const at = bytes.data() + i * kPlainSampleSize;
+    std::memcpy(&sample.timestamp, at, sizeof sample.timestamp);
+    std::memcpy(&sample.value, at + sizeof sample.timestamp, sizeof sample.value);
+    const int64_t before = chunk.empty() ? -1 : chunk.last_.timestamp;
+    if (sample.timestamp <= before) return std::nullopt;
+    chunk.force(sample);
+  }
+  return chunk;
+}
+
+}  // namespace latchkey::store
