@@ -1,0 +1,76 @@
+// Finds what a path leads to in a document.
+//
+// A place is named by its trail: the positions, from the root down, of members and elements. A
+// trail stays valid while the document above the place is not changed, unlike a pointer.
+//
+// What is walked is counted against a budget, so that no request takes unbounded time: a path such
+// as $..*..*..* leads to the same places again and again. Cost: the nodes visited.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "store/json/json_node.h"
+#include "store/json/json_path.h"
+
+namespace latchkey::store::json {
+
+// What the walks of one request may visit.
+class WalkBudget {
+ public:
+  static constexpr size_t kMostVisits = size_t{1} << 26;
+
+  explicit WalkBudget(size_t most = kMostVisits) : left_(most) {}
+
+  // False when it is spent.
+  bool take() { return left_ != 0 && --left_ != 0; }
+  // The same for a regular expression that is compiled on the way.
+  bool take_regex() {
+    constexpr size_t kVisitsForRegex = 2048;
+    left_ -= left_ < kVisitsForRegex ? left_ : kVisitsForRegex;
+    return left_ != 0;
+  }
+  bool is_spent() const { return left_ == 0; }
+  void spend() { left_ = 0; }
+  base::RegexBudget& regex() { return regex_; }
+
+ private:
+  size_t left_;
+  base::RegexBudget regex_;
+};
+
+using Trail = std::span<const uint32_t>;
+
+// Trails one behind the other.
+class Trails {
+ public:
+  size_t size() const { return ends_.size(); }
+  bool empty() const { return ends_.empty(); }
+  // Of all trails together.
+  size_t position_count() const { return positions_.size(); }
+  Trail operator[](size_t i) const {
+    const size_t begin = i == 0 ? 0 : ends_[i - 1];
+    return std::span(positions_).subspan(begin, ends_[i] - begin);
+  }
+  void add(Trail trail) {
+    positions_.insert(positions_.end(), trail.begin(), trail.end());
+    ends_.push_back(positions_.size());
+  }
+
+ private:
+  std::vector<uint32_t> positions_;
+  std::vector<size_t> ends_;
+};
+
+// Calls `found` for each place in the path's order, until it returns false. False when the budget
+// is spent.
+using Found = std::function<bool(const Node& node, Trail trail)>;
+bool walk(const Path& path, const Node& root, WalkBudget& budget, const Found& found);
+
+// Null when there is no such place.
+Node* node_at(Node& root, Trail trail);
+
+}  // namespace latchkey::store::json
