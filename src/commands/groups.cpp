@@ -36,7 +36,12 @@ void add_groups(Table& table) {
   table.add(hotkeys_rows());
   table.add(hyperloglog_rows());
   table.add(info_rows());
+  table.add(json_array_rows());
+  table.add(json_number_rows());
+  table.add(json_object_rows());
+  table.add(json_reading_rows());
   table.add(json_rows());
+  table.add(json_string_rows());
   table.add(key_rows());
   table.add(latency_rows());
   table.add(lcs_rows());

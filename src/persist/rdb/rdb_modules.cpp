@@ -2,6 +2,11 @@
 
 #include "base/assert.h"
 #include "persist/rdb/rdb_array.h"
+#include "persist/rdb/rdb_bloom_filter.h"
+#include "persist/rdb/rdb_cuckoo_filter.h"
+#include "persist/rdb/rdb_json.h"
+#include "persist/rdb/rdb_sketches.h"
+#include "persist/rdb/rdb_time_series.h"
 #include "persist/rdb/rdb_vector_set.h"
 
 namespace latchkey::persist {
@@ -14,6 +19,14 @@ constexpr unsigned kVersionMask = (1 << kVersionBits) - 1;
 constexpr ModuleType kModuleTypes[] = {
     {kVectorSetModule, store::Type::kVectorSet, write_vector_set, read_vector_set},
     {kArrayModule, store::Type::kArray, write_array, read_array},
+    {kTimeSeriesModule, store::Type::kTimeSeries, write_time_series, read_time_series},
+    {kJsonModule, store::Type::kJson, write_json, read_json},
+    {kBloomFilterModule, store::Type::kBloomFilter, write_bloom_filter, read_bloom_filter},
+    {kCuckooFilterModule, store::Type::kCuckooFilter, write_cuckoo_filter, read_cuckoo_filter},
+    {kCountMinSketchModule, store::Type::kCountMinSketch, write_count_min_sketch,
+     read_count_min_sketch},
+    {kTopKModule, store::Type::kTopK, write_top_k, read_top_k},
+    {kTDigestModule, store::Type::kTDigest, write_t_digest, read_t_digest},
 };
 
 }  // namespace

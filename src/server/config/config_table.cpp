@@ -9,7 +9,9 @@
 #include <bit>
 #include <limits>
 
+#include "base/text/number.h"
 #include "server/config/config_kinds.h"
+#include "server/config/config_time_series.h"
 #include "server/process/proc_title.h"
 
 namespace latchkey::server {
@@ -613,6 +615,76 @@ void add_encodings(std::vector<Directive>& table) {
   table.push_back(number("array-sparse-kmax", &V::array_sparse_kmax, 0, kMaxInt));
   table.push_back(without_effect(number("array-sparse-kmin", &V::array_sparse_kmin, 0, kMaxInt),
                                  "arrays are not stored in slices"));
+  add_time_series(table);
+}
+
+std::string not_of_filter(std::string_view name, std::string_view range) {
+  return "Value for `" + std::string(name) + "` must be in the range " + std::string(range);
+}
+
+// A whole number in the range that `range` gives for the values as they are; the messages are those
+// of the reference's module.
+template <typename Number>
+Directive filter_number(
+    const char* name, Number V::*member,
+    std::function<std::pair<int64_t, int64_t>(const ConfigValues& values)> range) {
+  return special(
+      name, 0,
+      [=](DirectiveArguments arguments, DirectiveContext& context) -> Result<> {
+        int64_t value;
+        if (!base::parse_int64(arguments[0], &value))
+          return fail("Invalid value for `" + std::string(name) + "`");
+        const auto [least, most] = range(context.values);
+        if (value < least || value > most)
+          return fail(
+              not_of_filter(name, "[" + std::to_string(least) + ", " + std::to_string(most) + "]"));
+        context.values.*member = static_cast<Number>(value);
+        return {};
+      },
+      [=](const ConfigValues& values) { return std::to_string(values.*member); });
+}
+
+// Kept and shown as it was written.
+Directive bf_error_rate() {
+  constexpr const char* kName = "bf-error-rate";
+  constexpr double kMost = 0.25;
+  return special(
+      kName, 0,
+      [](DirectiveArguments arguments, DirectiveContext& context) -> Result<> {
+        double rate;
+        if (!base::parse_double(arguments[0], &rate))
+          return fail("Invalid value for `" + std::string(kName) + "`");
+        if (!(rate > 0 && rate < 1)) return fail(not_of_filter(kName, "(0.000000, 1.000000)"));
+        context.values.bf_error_rate = rate > kMost ? "0.25" : arguments[0];
+        return {};
+      },
+      [](const ConfigValues& values) { return values.bf_error_rate; });
+}
+
+void add_filters(std::vector<Directive>& table) {
+  static constexpr int64_t kMaxItems = int64_t{1} << 30;
+  constexpr int64_t kMaxExpansion = 32768;
+  static constexpr int64_t kMaxBucketSize = 255;
+  const auto fixed = [](int64_t least, int64_t most) {
+    return [=](const ConfigValues&) { return std::pair{least, most}; };
+  };
+  table.push_back(bf_error_rate());
+  table.push_back(filter_number("bf-initial-size", &V::bf_initial_size, fixed(1, kMaxItems)));
+  table.push_back(
+      filter_number("bf-expansion-factor", &V::bf_expansion_factor, fixed(0, kMaxExpansion)));
+  // A new filter has two buckets at least.
+  table.push_back(
+      filter_number("cf-bucket-size", &V::cf_bucket_size, [](const ConfigValues& values) {
+        return std::pair{int64_t{1}, std::min<int64_t>(values.cf_initial_size / 2, kMaxBucketSize)};
+      }));
+  table.push_back(
+      filter_number("cf-initial-size", &V::cf_initial_size, [](const ConfigValues& values) {
+        return std::pair{int64_t{2} * values.cf_bucket_size, kMaxItems};
+      }));
+  table.push_back(filter_number("cf-max-iterations", &V::cf_max_iterations, fixed(1, 65535)));
+  table.push_back(
+      filter_number("cf-expansion-factor", &V::cf_expansion_factor, fixed(0, kMaxExpansion)));
+  table.push_back(filter_number("cf-max-expansions", &V::cf_max_expansions, fixed(1, 65536)));
 }
 
 void add_cron(std::vector<Directive>& table) {
@@ -664,6 +736,7 @@ std::vector<Directive> make_directive_table() {
   add_observation(table);
   add_tuning_of_valkey(table);
   add_encodings(table);
+  add_filters(table);
   add_cron(table);
   return table;
 }

@@ -28,6 +28,8 @@ enum class SanitizeDumpPayload { kNo, kYes, kClients };
 enum class Supervised { kUpstart, kSystemd, kAuto, kNo };
 enum class TlsAuthClients { kNo, kYes, kOptional };
 enum class TlsUserField { kOff, kCommonName, kUri };
+enum class TsDuplicatePolicy { kBlock, kFirst, kLast, kMin, kMax, kSum };
+enum class TsEncoding { kCompressed, kUncompressed };
 
 enum class MaxmemoryPolicy {
   kVolatileLru,
@@ -395,6 +397,25 @@ struct ConfigValues {
   int array_slice_size = 4096;  // indexes; a power of two
   int array_sparse_kmax = 10;
   int array_sparse_kmin = 5;
+  // Of time series that are made without saying so. The first and third in milliseconds.
+  int64_t ts_retention_policy = 0;
+  int64_t ts_chunk_size_bytes = 4096;
+  int64_t ts_ignore_max_time_diff = 0;
+  double ts_ignore_max_val_diff = 0;
+  TsDuplicatePolicy ts_duplicate_policy = TsDuplicatePolicy::kBlock;
+  TsEncoding ts_encoding = TsEncoding::kCompressed;
+  std::string ts_compaction_policy;  // see store/time_series/compaction_policy.h
+  int ts_num_threads = 3;
+
+  // Filters that commands make by adding to them
+  std::string bf_error_rate = "0.01";  // above 0, at most 0.25
+  uint32_t bf_initial_size = 100;      // items
+  uint32_t bf_expansion_factor = 2;    // 0: new filters do not grow
+  int cf_bucket_size = 2;              // items
+  int cf_initial_size = 1024;          // items; at least 2 * cf_bucket_size
+  int cf_max_iterations = 20;
+  int cf_expansion_factor = 1;  // 0: new filters do not grow
+  int cf_max_expansions = 32;   // layers
 
   // Cron
   int hz = 10;
