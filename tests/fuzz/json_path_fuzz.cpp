@@ -28,13 +28,13 @@ void require(bool holds) {
 void walk_twice(const json::Path& path, Node& root) {
   std::vector<const Node*> first;
   std::vector<const Node*> second;
-  json::WalkBudget budget(kMostVisits);
+  json::WalkBudget budget(root, kMostVisits);
   const bool is_done = json::walk(path, root, budget, [&](const Node& node, json::Trail trail) {
     first.push_back(&node);
     require(json::node_at(root, trail) == &node);
     return true;
   });
-  json::WalkBudget same(kMostVisits);
+  json::WalkBudget same(root, kMostVisits);
   const bool is_done_again = json::walk(path, root, same, [&](const Node& node, json::Trail) {
     second.push_back(&node);
     return true;

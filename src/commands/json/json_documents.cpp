@@ -48,9 +48,9 @@ Outcome find_parent(CommandContext& ctx, const JsonDocument& document, json::Pat
   if (!path.is_single()) return failed(ctx, "Err wrong static path");
   *last = std::move(path.steps.back());
   path.steps.pop_back();
+  if (!last->positions.empty()) return failed(ctx, "ERR array index out of range");
   if (!find_trails(ctx, path, document.root(), trails)) return Outcome::kFailed;
   if (trails->empty()) return Outcome::kNothing;
-  if (!last->positions.empty()) return failed(ctx, "ERR array index out of range");
   return Outcome::kDone;
 }
 

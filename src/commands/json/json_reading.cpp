@@ -187,7 +187,6 @@ void json_mget(CommandContext& ctx) {
   const bool is_legacy = json::is_legacy_path(path_text);
   // A path that is malformed leads nowhere.
   base::Result<json::Path> path = json::parse_path(path_text);
-  json::WalkBudget budget;
   const auto keys = ctx.args.subspan(1, ctx.args.size() - 2);
   ctx.reply.array(keys.size());
   for (const std::string_view key : keys) {
@@ -195,7 +194,9 @@ void json_mget(CommandContext& ctx) {
     std::string text;
     size_t count = 0;
     if (ref && ref->type() == JsonDocument::kType && path) {
-      json::walk(*path, document_of(ref).root(), budget, [&](const Node& node, Trail) {
+      const Node& root = document_of(ref).root();
+      json::WalkBudget budget(root);
+      json::walk(*path, root, budget, [&](const Node& node, Trail) {
         if (!is_legacy) text += count == 0 ? '[' : ',';
         ++count;
         json::write(node, {}, &text, 0, kMostText);

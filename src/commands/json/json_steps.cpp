@@ -76,7 +76,7 @@ bool read_position(CommandContext& ctx, std::string_view text, int64_t* position
 
 bool visit(CommandContext& ctx, const json::Path& path, const Node& root,
            const json::Found& found) {
-  json::WalkBudget budget;
+  json::WalkBudget budget(root);
   if (json::walk(path, root, budget, found)) return true;
   ctx.reply.error(kTooManyValues);
   return false;

@@ -16,8 +16,8 @@ namespace latchkey::server {
 
 namespace {
 
-// The modules whose commands the reference shows in lower case.
-constexpr std::string_view kLowerCaseModules[] = {"bf", "ReJSON"};
+// The module whose commands the reference shows in upper case.
+constexpr std::string_view kUpperCaseModule = "vectorset";
 
 constexpr size_t kMinSlots = 64;
 // Slots per command, so that a probe seldom meets another command.
@@ -246,10 +246,8 @@ Command* CommandSet::add_command(const CommandRow& row, Command* parent) {
   command->element = row.extras.element;
   command->id = static_cast<uint32_t>(all_.size());
   command->name = base::lower_case(row.name);
-  // The reference shows the commands of its modules as they are registered, most in upper case.
-  const bool in_upper_case =
-      (row.flags & kModule) != 0 &&
-      std::ranges::find(kLowerCaseModules, row.extras.module) == std::end(kLowerCaseModules);
+  // The reference shows the commands of its modules as they are registered.
+  const bool in_upper_case = (row.flags & kModule) != 0 && row.extras.module == kUpperCaseModule;
   command->full_name = in_upper_case ? row.name : command->name;
   if (parent != nullptr) {
     LK_ASSERT(subcommand_named(*parent, row.name) == nullptr);

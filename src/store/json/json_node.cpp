@@ -330,6 +330,14 @@ size_t Node::allocation_count(size_t most) const {
   return count;
 }
 
+size_t Node::node_count() const {
+  size_t count = 1;
+  if (is_container()) {
+    for (size_t i = 0; i < size(); ++i) count += child(i).node_count();
+  }
+  return count;
+}
+
 size_t Node::depth() const {
   if (!is_container()) return 0;
   size_t deepest = 0;

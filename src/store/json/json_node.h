@@ -126,6 +126,8 @@ class Node {
   size_t memory_usage() const;
   // Nodes that have an allocation, counted up to `most`.
   size_t allocation_count(size_t most) const;
+  // Itself and all below.
+  size_t node_count() const;
   // Levels: 0 for a scalar.
   size_t depth() const;
 

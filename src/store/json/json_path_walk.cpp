@@ -269,6 +269,13 @@ bool visit_paths(const Path& path, const Node& start, const Node& root, WalkBudg
 
 }  // namespace
 
+bool WalkBudget::extend() {
+  constexpr size_t kVisitsForNode = 4;
+  left_ = is_extended_ ? 0 : kVisitsForNode * root_.node_count();
+  is_extended_ = true;
+  return left_ != 0;
+}
+
 bool walk(const Path& path, const Node& root, WalkBudget& budget, const Found& found) {
   return visit_paths(path, root, root, budget, found);
 }

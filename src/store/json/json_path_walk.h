@@ -18,27 +18,46 @@
 
 namespace latchkey::store::json {
 
-// What the walks of one request may visit.
+// What the walks of one request in a document may visit: kMostVisits, and some more for each of its
+// values, so that no document is too large to be walked once.
 class WalkBudget {
  public:
-  static constexpr size_t kMostVisits = size_t{1} << 26;
+  static constexpr size_t kMostVisits = size_t{1} << 24;
 
-  explicit WalkBudget(size_t most = kMostVisits) : left_(most) {}
+  explicit WalkBudget(const Node& root, size_t most = kMostVisits) : root_(root), left_(most) {}
 
   // False when it is spent.
-  bool take() { return left_ != 0 && --left_ != 0; }
+  bool take() {
+    if (left_ > 1) [[likely]] {
+      --left_;
+      return true;
+    }
+    return extend();
+  }
   // The same for a regular expression that is compiled on the way.
   bool take_regex() {
     constexpr size_t kVisitsForRegex = 2048;
-    left_ -= left_ < kVisitsForRegex ? left_ : kVisitsForRegex;
-    return left_ != 0;
+    if (left_ <= kVisitsForRegex) {
+      spend();
+      return false;
+    }
+    left_ -= kVisitsForRegex;
+    return true;
   }
   bool is_spent() const { return left_ == 0; }
-  void spend() { left_ = 0; }
+  void spend() {
+    left_ = 0;
+    is_extended_ = true;
+  }
   base::RegexBudget& regex() { return regex_; }
 
  private:
+  // Adds what the document's size allows, once.
+  bool extend();
+
+  const Node& root_;
   size_t left_;
+  bool is_extended_ = false;
   base::RegexBudget regex_;
 };
 

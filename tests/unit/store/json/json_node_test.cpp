@@ -188,6 +188,8 @@ TEST_CASE("Equal keys of a document are kept once", "[json]") {
 }
 
 TEST_CASE("Depth and the effort to free a JSON value are counted", "[json]") {
+  CHECK(read("1").node_count() == 1);
+  CHECK(read(R"([1,{"a":[]}])").node_count() == 4);
   CHECK(read("1").depth() == 0);
   CHECK(read("[]").depth() == 1);
   CHECK(read(R"({"a":[[1]],"b":2})").depth() == 3);

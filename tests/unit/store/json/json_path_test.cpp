@@ -30,7 +30,7 @@ std::string found(std::string_view document, std::string_view text,
   const auto path = store::json::parse_path(text);
   if (!path) return path.error();
   std::string values;
-  WalkBudget budget(most);
+  WalkBudget budget(root, most);
   const bool is_done = walk(*path, root, budget, [&](const Node& node, Trail) {
     values += (values.empty() ? "" : " ") + store::json::written(node);
     return true;
@@ -115,7 +115,7 @@ TEST_CASE("Trails lead back to what was found", "[json]") {
   const auto path = store::json::parse_path("$.a[*].b");
   REQUIRE(path);
   Trails trails;
-  WalkBudget budget;
+  WalkBudget budget(root);
   walk(*path, root, budget, [&](const Node&, Trail trail) {
     trails.add(trail);
     return true;
