@@ -525,8 +525,8 @@ class Keyspace {
   // did not exist then. Takes ownership. REQUIRES: no undo log.
   const Entry* put_back(Entry* saved, bool* existed);
 
-  // Update sizes_ and the indexes for an entry that was added, that will be removed, or for a string
-  // that changed.
+  // Update sizes_ and the indexes for an entry that was added, that will be removed, or for a
+  // string that changed.
   void count_in(Entry& entry);
   void count_out(Entry& entry);
   void count_resized(size_t old_size, size_t new_size);

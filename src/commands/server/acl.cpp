@@ -138,8 +138,8 @@ void acl_save(CommandContext& ctx) {
 // --- Permissions --------------------------------------------------------------------------------
 
 // The categories that any command is in: a release that is emulated may lack some. A Sentinel names
-// also those that none of its commands is in, as the reference's does, which has no arrays and loads
-// no modules.
+// also those that none of its commands is in, as the reference's does, which has no arrays and
+// loads no modules.
 void reply_categories(CommandContext& ctx) {
   constexpr uint32_t kNotOfSentinels = kAclArray | kAclJson | kAclTimeSeries | kAclBloom |
                                        kAclCuckoo | kAclCountMin | kAclTopK | kAclTDigest;

@@ -216,11 +216,10 @@ bool RangeReader::end_bucket(std::optional<Sample> coming, RangeRow* row) {
   return true;
 }
 
-void RangeReader::begin_gap(int64_t from, int64_t to, std::optional<Sample> coming) {
-  const int64_t distance = query_.backwards ? from - to : to - from;
-  gap_left_ = distance > query_.bucket_ms
-                  ? static_cast<uint64_t>(distance) / static_cast<uint64_t>(query_.bucket_ms) - 1
-                  : 0;
+void RangeReader::begin_gap(Edge from, Edge to, std::optional<Sample> coming) {
+  const Edge distance = query_.backwards ? from - to : to - from;
+  gap_left_ =
+      distance > query_.bucket_ms ? static_cast<uint64_t>(distance / query_.bucket_ms) - 1 : 0;
   gap_at_ = from;
   if (gap_left_ > 0) gap_coming_ = ahead(coming, /*only_numbers=*/true);
 }
@@ -229,10 +228,11 @@ bool RangeReader::next_of_gap(RangeRow* row) {
   if (gap_left_ == 0) return false;
   --gap_left_;
   gap_at_ += step();
-  row->timestamp = time_of(gap_at_);
+  const auto bucket = static_cast<int64_t>(gap_at_);
+  row->timestamp = time_of(bucket);
   row->values.clear();
   for (const Aggregator& aggregator : aggregators_)
-    row->values.push_back(missing_value(aggregator, gap_at_, gap_coming_));
+    row->values.push_back(missing_value(aggregator, bucket, gap_coming_));
   return true;
 }
 
@@ -248,9 +248,9 @@ bool RangeReader::next_bucket(RangeRow* row) {
     Sample sample;
     if (next_sample(&sample)) pending_ = sample;
     if (first_bucket_.has_value()) {
-      const int64_t end = *last_bucket_ + step();
-      const int64_t to = pending_.has_value() ? bucket_of(pending_->timestamp) : end;
-      begin_gap(*first_bucket_ - step(), to, pending_);
+      const Edge end = Edge{*last_bucket_} + step();
+      const Edge to = pending_.has_value() ? Edge{bucket_of(pending_->timestamp)} : end;
+      begin_gap(Edge{*first_bucket_} - step(), to, pending_);
     }
   }
   while (true) {
@@ -271,7 +271,7 @@ bool RangeReader::next_bucket(RangeRow* row) {
       if (pending_.has_value()) {
         begin_gap(bucket, bucket_of(pending_->timestamp), pending_);
       } else if (last_bucket_.has_value()) {
-        begin_gap(bucket, *last_bucket_ + step(), std::nullopt);
+        begin_gap(bucket, Edge{*last_bucket_} + step(), std::nullopt);
       }
     }
     if (is_told) return true;

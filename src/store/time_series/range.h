@@ -61,8 +61,10 @@ class RangeReader {
   void add(const Sample& sample);
   // Ends the bucket; false when there is nothing to tell of it. `coming`: the next sample.
   bool end_bucket(std::optional<Sample> coming, RangeRow* row);
+  // The start of a bucket, or a step beyond the first or the last there can be.
+  using Edge = __int128;
   // Sets up the buckets without samples up to `to`, both ends excluded.
-  void begin_gap(int64_t from, int64_t to, std::optional<Sample> coming);
+  void begin_gap(Edge from, Edge to, std::optional<Sample> coming);
   bool next_of_gap(RangeRow* row);
   double missing_value(const Aggregator& aggregator, int64_t bucket,
                        std::optional<Sample> coming) const;
@@ -100,7 +102,7 @@ class RangeReader {
   // The first and the last bucket with_empty_buckets gives, in the order of reading.
   std::optional<int64_t> first_bucket_;
   std::optional<int64_t> last_bucket_;
-  int64_t gap_at_ = 0;
+  Edge gap_at_ = 0;
   uint64_t gap_left_ = 0;
   std::optional<Sample> gap_coming_;
 };
