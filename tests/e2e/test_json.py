@@ -241,7 +241,7 @@ class Json(unittest.TestCase):
         self.assertEqual(documents.objkeys("d", "$.o"), [["k"]])
         self.assertEqual(documents.objlen("d", "$"), [4])
         self.assertEqual(documents.type("d", "$.s"), ["string"])
-        self.assertEqual(documents.merge("d", "$", {"o": None}), True)
+        self.assertEqual(client.execute_command("JSON.MERGE", "d", "$", '{"o": null}'), "OK")
         self.assertEqual(documents.mget(["d", "none"], "$.s"), [["xy"], None])
         self.assertEqual(documents.clear("d", "$.a"), 1)
         self.assertEqual(documents.delete("d", "$.a"), 1)

@@ -217,19 +217,26 @@ class Sketches(unittest.TestCase):
     @unittest.skipUnless(redis, "redis-py is not installed")
     def test_redis_py_understands_the_replies(self):
         server, _ = self.server()
-        for protocol in (2, 3):
+        # redis-py has RESP3 from version 5 on, and most of t-digest's methods.
+        is_new = redis.VERSION[0] >= 5
+        for protocol in (2, 3) if is_new else (2,):
             with self.subTest(protocol=protocol):
-                with redis.Redis(port=server.port, protocol=protocol, decode_responses=True) as client:
+                options = {"protocol": protocol} if is_new else {}
+                with redis.Redis(port=server.port, decode_responses=True, **options) as client:
                     client.flushall()
                     client.cms().initbydim("c", 1000, 5)
                     self.assertEqual(client.cms().incrby("c", ["a", "b"], [3, 4]), [3, 4])
                     self.assertEqual(client.cms().query("c", "a", "b", "x"), [3, 4, 0])
-                    self.assertEqual(client.cms().info("c")["count"], 7)
+                    info = client.cms().info("c")
+                    self.assertEqual(info["count"] if protocol == 3 else info.count, 7)
                     client.topk().reserve("t", 3, 50, 4, 0.9)
                     client.topk().add("t", "a", "a", "b")
                     self.assertEqual(client.topk().list("t"), ["a", "b"])
                     self.assertEqual(client.topk().query("t", "a", "x"), [1, 0])
-                    self.assertAlmostEqual(float(client.topk().info("t")["decay"]), 0.9)
+                    info = client.topk().info("t")
+                    self.assertAlmostEqual(float(info["decay"] if protocol == 3 else info.decay), 0.9)
+                    if not is_new:
+                        continue
                     client.tdigest().create("d", 100)
                     client.tdigest().add("d", [1, 2, 3, 4, 5])
                     self.assertEqual(client.tdigest().min("d"), 1)

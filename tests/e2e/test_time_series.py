@@ -244,15 +244,19 @@ class TimeSeries(unittest.TestCase):
     @unittest.skipUnless(redis, "redis-py is not installed")
     def test_redis_py_understands_the_replies(self):
         server, _ = self.server()
-        for protocol in (2, 3):
+        # redis-py has RESP3 from version 5 on.
+        is_new = redis.VERSION[0] >= 5
+        for protocol in (2, 3) if is_new else (2,):
             with self.subTest(protocol=protocol):
-                with redis.Redis(port=server.port, protocol=protocol, decode_responses=True) as client:
+                options = {"protocol": protocol} if is_new else {}
+                with redis.Redis(port=server.port, decode_responses=True, **options) as client:
                     client.flushall()
                     series = client.ts()
                     self.assertTrue(series.create("t", labels={"a": "b"}))
                     self.assertEqual(series.madd([("t", 1, 1.5), ("t", 2, 2)]), [1, 2])
                     self.assertEqual([list(sample) for sample in series.range("t", "-", "+")], [[1, 1.5], [2, 2.0]])
-                    self.assertEqual(series.info("t")["total_samples" if protocol == 2 else "totalSamples"], 2)
+                    info = series.info("t")
+                    self.assertEqual(info["totalSamples"] if protocol == 3 else info.total_samples, 2)
                     self.assertEqual(series.queryindex(["a=b"]), ["t"])
                     self.assertEqual(len(series.mrange("-", "+", ["a=b"])), 1)
 
