@@ -63,15 +63,14 @@ Directive largest_ignored_difference() {
 }
 
 Directive compaction_policy() {
-  return special(
-      "ts-compaction-policy", 0,
-      [](DirectiveArguments arguments, DirectiveContext& context) -> Result<> {
-        const auto rules = store::parse_compaction_policy(arguments[0]);
-        if (!rules) return fail("Invalid compaction policy: " + arguments[0]);
-        context.values.ts_compaction_policy = store::compaction_policy_text(*rules);
-        return {};
-      },
-      [](const ConfigValues& values) { return values.ts_compaction_policy; });
+  Directive row = text("ts-compaction-policy", &V::ts_compaction_policy);
+  row.parse = [](DirectiveArguments arguments, DirectiveContext& context) -> Result<> {
+    const auto rules = store::parse_compaction_policy(arguments[0]);
+    if (!rules) return fail("Invalid compaction policy: " + arguments[0]);
+    context.values.ts_compaction_policy = store::compaction_policy_text(*rules);
+    return {};
+  };
+  return row;
 }
 
 // Words that are refused as the reference refuses them.
@@ -105,7 +104,8 @@ void add_time_series(std::vector<Directive>& table) {
   table.push_back(number("ts-ignore-max-time-diff", &V::ts_ignore_max_time_diff, 0, kMaxInt64));
   table.push_back(largest_ignored_difference());
   constexpr int64_t kMostThreads = 16;
-  Directive threads = number("ts-num-threads", &V::ts_num_threads, 1, kMostThreads, kImmutable);
+  // The reference's cannot be set later, for it starts its threads once.
+  Directive threads = number("ts-num-threads", &V::ts_num_threads, 1, kMostThreads);
   threads.no_effect_because = "queries of several time series run in the thread of the commands";
   table.push_back(std::move(threads));
 }
