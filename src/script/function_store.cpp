@@ -60,10 +60,9 @@ FunctionStore::Library FunctionStore::remove(std::string_view name) {
 }
 
 size_t FunctionStore::memory_usage() const {
-  // A node of the tree holds its pair, three links and a colour, one of the table its pair, a link
-  // and the hash.
+  // A node holds its pair, three links and a colour.
   constexpr size_t kLibraryNode = sizeof(*libraries_.begin()) + 4 * sizeof(void*);
-  constexpr size_t kFunctionNode = sizeof(*functions_.begin()) + 2 * sizeof(void*);
+  constexpr size_t kFunctionNode = sizeof(*functions_.begin()) + 4 * sizeof(void*);
   size_t bytes = functions_.size() * kFunctionNode;
   for (const auto& [unused, library] : libraries_) bytes += kLibraryNode + library->memory_usage();
   return bytes;

@@ -15,7 +15,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "base/result.h"
@@ -68,14 +67,9 @@ class FunctionStore {
   size_t memory_usage() const;
 
  private:
-  struct TextHash {
-    using is_transparent = void;
-    size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
-  };
-
   std::map<std::string, Library, std::less<>> libraries_;
   // By function name in lower case.
-  std::unordered_map<std::string, const Function*, TextHash, std::equal_to<>> functions_;
+  std::map<std::string, const Function*, std::less<>> functions_;
 };
 
 }  // namespace latchkey::script

@@ -41,7 +41,7 @@ class ScriptCache {
  public:
   static constexpr size_t kMaxEvalScripts = 500;
 
-  explicit ScriptCache(const base::HashSecret& secret) : by_body_(0, BodyHash{&secret}) {}
+  explicit ScriptCache(const base::HashSecret& secret) : by_body_(0, base::KeyedTextHash{&secret}) {}
   ScriptCache(const ScriptCache&) = delete;
   ScriptCache& operator=(const ScriptCache&) = delete;
 
@@ -70,12 +70,8 @@ class ScriptCache {
   size_t memory_usage() const;
 
  private:
-  struct BodyHash {
-    const base::HashSecret* secret;
-    size_t operator()(std::string_view body) const { return secret->hash(body); }
-  };
   // Keys are views of the scripts' own text.
-  std::unordered_map<std::string_view, std::shared_ptr<Script>, BodyHash> by_body_;
+  std::unordered_map<std::string_view, std::shared_ptr<Script>, base::KeyedTextHash> by_body_;
   std::unordered_map<std::string_view, Script*> by_sha_;
   std::list<Script*> queue_;
   size_t script_bytes_ = 0;

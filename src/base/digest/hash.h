@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -31,6 +32,13 @@ class HashSecret {
 
  private:
   std::array<uint8_t, XXH3_SECRET_DEFAULT_SIZE> bytes_;
+};
+
+// For the standard library's tables, by texts that clients choose. The secret must outlive them.
+struct KeyedTextHash {
+  using is_transparent = void;
+  const HashSecret* secret;
+  size_t operator()(std::string_view text) const { return secret->hash(text); }
 };
 
 // The same hash without a secret: for digests that clients must be able to compute, never for

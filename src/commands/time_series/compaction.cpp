@@ -142,7 +142,8 @@ void compact_erased(CommandContext& ctx, TimeSeries& source, int64_t from, int64
         write_bucket(ctx, source, rule, {bucket, *value}, {});
       if (first == last) break;
     }
-    collect_open_bucket(source, rule);
+    // Otherwise it has lost nothing.
+    if (last >= open || open != rule.open_bucket) collect_open_bucket(source, rule);
   }
 }
 

@@ -30,7 +30,8 @@ struct Blocking::Waiter {
   std::vector<Position> positions = {};
 };
 
-Blocking::Blocking(Server& server) : server_(server) {}
+Blocking::Blocking(Server& server)
+    : server_(server), queues_(0, PlaceHash{&server.environment().secret}) {}
 
 const Client& Blocking::client_of(const Waiter& waiter) {
   return waiter.client;

@@ -36,6 +36,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/digest/hash.h"
 #include "resp/reply_builder.h"
 #include "server/command/command_context.h"
 #include "server/command/keyspace_events.h"
@@ -141,8 +142,9 @@ class Blocking final : public KeyspaceEventListener {
 
   struct PlaceHash {
     using is_transparent = void;
+    const base::HashSecret* secret;
     size_t operator()(const PlaceView& place) const {
-      return std::hash<std::string_view>()(place.key) * 31 + static_cast<size_t>(place.database);
+      return secret->hash(place.key) + static_cast<size_t>(place.database);
     }
     size_t operator()(const Place& place) const { return (*this)(place.view()); }
   };

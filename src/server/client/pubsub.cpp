@@ -45,7 +45,7 @@ size_t PubSub::bytes_of_subscription(const Topic& topic) {
 }
 
 PubSub::Topics PubSub::make_topics() const {
-  return Topics(0, Hash{&server_.environment().secret});
+  return Topics(0, base::KeyedTextHash{&server_.environment().secret});
 }
 
 void PubSub::subscribe(Client& client, TopicKind kind, std::string_view name) {

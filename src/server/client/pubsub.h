@@ -94,12 +94,7 @@ class PubSub {
     Listeners listeners;
     std::unique_ptr<const base::GlobPattern> glob;  // of patterns alone
   };
-  struct Hash {
-    using is_transparent = void;
-    const base::HashSecret* secret;
-    size_t operator()(std::string_view name) const { return secret->hash(name); }
-  };
-  using Topics = std::unordered_map<std::string, Audience, Hash, std::equal_to<>>;
+  using Topics = std::unordered_map<std::string, Audience, base::KeyedTextHash, std::equal_to<>>;
   using Topic = Topics::value_type;
   class Message;
 

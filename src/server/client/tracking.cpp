@@ -51,7 +51,7 @@ class Tracking::Message {
 };
 
 Tracking::Tracking(Server& server)
-    : server_(server), readers_(0, Hash{&server.environment().secret}) {
+    : server_(server), readers_(0, base::KeyedTextHash{&server.environment().secret}) {
   server_.config().on_change({"tracking-table-max-keys"}, [this] { update_limit(); });
 }
 

@@ -122,12 +122,7 @@ class Tracking final : public KeyspaceEventListener {
 
  private:
   using ClientIds = std::vector<uint64_t>;  // in order
-  struct Hash {
-    using is_transparent = void;
-    const base::HashSecret* secret;
-    size_t operator()(std::string_view name) const { return secret->hash(name); }
-  };
-  using Readers = std::unordered_map<std::string, ClientIds, Hash, std::equal_to<>>;
+  using Readers = std::unordered_map<std::string, ClientIds, base::KeyedTextHash, std::equal_to<>>;
   // Keys that have changed, with the id of the client that changed them last, or 0.
   using ChangedKeys = std::map<std::string, uint64_t, std::less<>>;
   struct Prefix {

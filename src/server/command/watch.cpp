@@ -18,6 +18,9 @@ bool is_past_deadline(store::Keyspace& keyspace, std::string_view key) {
 
 }  // namespace
 
+WatchRegistry::WatchRegistry(Server& server)
+    : server_(server), by_key_(0, Hash{&server.environment().secret}) {}
+
 void WatchRegistry::watch(Client& client, std::string_view key) {
   Place place{client.database, std::string(key)};
   auto& watchers = by_key_[place];

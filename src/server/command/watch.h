@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/digest/hash.h"
 #include "server/command/keyspace_events.h"
 
 namespace latchkey::server {
@@ -19,7 +20,7 @@ class Server;
 
 class WatchRegistry final : public KeyspaceEventListener {
  public:
-  explicit WatchRegistry(Server& server) : server_(server) {}
+  explicit WatchRegistry(Server& server);
 
   // The client's transaction fails if the key changes from now on. Watching twice is watching once.
   void watch(Client& client, std::string_view key);
@@ -48,8 +49,9 @@ class WatchRegistry final : public KeyspaceEventListener {
     bool operator==(const Place&) const = default;
   };
   struct Hash {
+    const base::HashSecret* secret;
     size_t operator()(const Place& place) const {
-      return std::hash<std::string>()(place.key) * 31 + static_cast<size_t>(place.database);
+      return secret->hash(place.key) + static_cast<size_t>(place.database);
     }
   };
   struct Watcher {

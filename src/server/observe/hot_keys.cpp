@@ -29,6 +29,11 @@ HotKeys::ProcessTimes times_now() {
 
 }  // namespace
 
+HotKeys::HotKeys(Server& server)
+    : server_(server),
+      ticks_(0, base::KeyedTextHash{&server.environment().secret}),
+      bytes_(ticks_) {}
+
 void HotKeys::start(Options options) {
   reset();
   options_ = std::move(options);

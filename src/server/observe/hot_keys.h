@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/digest/hash.h"
 #include "server/command/call_meter.h"
 #include "server/command/key_spec.h"
 
@@ -46,7 +47,7 @@ class HotKeys final : public CallMeter {
   // Names and sums, the highest first.
   using Ranking = std::vector<std::pair<std::string, uint64_t>>;
 
-  explicit HotKeys(Server& server) : server_(server) {}
+  explicit HotKeys(Server& server);
 
   // Forgets what was counted before. REQUIRES: it is not active.
   void start(Options options);
@@ -76,7 +77,7 @@ class HotKeys final : public CallMeter {
   void called(const MeteredCall& call) override;
 
  private:
-  using Sums = std::unordered_map<std::string, uint64_t>;
+  using Sums = std::unordered_map<std::string, uint64_t, base::KeyedTextHash, std::equal_to<>>;
 
   bool is_wanted(std::string_view key) const;
   static void add(Sums& sums, std::string_view key, uint64_t cost);

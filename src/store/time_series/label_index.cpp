@@ -43,7 +43,10 @@ void SeriesIndex::move(const Entry& from, Entry& to) {
 }
 
 void SeriesIndex::add_labels(TimeSeries& series) {
-  for (const auto& [name, value] : series.settings_.labels) by_label_[name][value].insert(&series);
+  for (const auto& [name, value] : series.settings_.labels) {
+    auto& by_value = by_label_.try_emplace(name, 0, by_label_.hash_function()).first->second;
+    by_value[value].insert(&series);
+  }
 }
 
 void SeriesIndex::remove_labels(TimeSeries& series) {

@@ -20,6 +20,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/digest/hash.h"
 #include "store/time_series/series.h"
 
 namespace latchkey::store {
@@ -43,7 +44,8 @@ class SeriesIndex {
  public:
   using FindKey = std::function<const Entry*(std::string_view key)>;
 
-  SeriesIndex() = default;
+  // The secret, by which labels are hashed, must outlive the index.
+  explicit SeriesIndex(const base::HashSecret& secret) : by_label_(0, base::KeyedTextHash{&secret}) {}
   SeriesIndex(const SeriesIndex&) = delete;
   SeriesIndex& operator=(const SeriesIndex&) = delete;
 
@@ -79,12 +81,8 @@ class SeriesIndex {
 
  private:
   friend class TimeSeries;
-  struct TextHash {
-    using is_transparent = void;
-    size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
-  };
   template <typename T>
-  using ByText = std::unordered_map<std::string, T, TextHash, std::equal_to<>>;
+  using ByText = std::unordered_map<std::string, T, base::KeyedTextHash, std::equal_to<>>;
   using SeriesSet = std::unordered_set<TimeSeries*>;
 
   static TimeSeries& series_of(const Entry& entry) {
