@@ -28,11 +28,12 @@ START_TIMEOUT_S = 10
 REPLY_TIMEOUT_S = 60
 
 
-def reference(program):
+def reference(program, version="8.0"):
     """The path of one of the reference's programs, such as "redis-server", or None: what scripts/reference has brought, here or
-    in LATCHKEY_REFERENCE_DIR."""
+    in LATCHKEY_REFERENCE_DIR. Version 8.6-modules, a program that starts 8.6 with the modules of the image redis:8, is only where
+    somebody has put it."""
     directory = os.environ.get("LATCHKEY_REFERENCE_DIR") or Path(__file__).resolve().parents[2] / "build" / "reference"
-    path = Path(directory, "bin", program + "-8.0")
+    path = Path(directory, "bin", program + "-" + version)
     return str(path) if path.is_file() else None
 
 
@@ -278,7 +279,19 @@ class Server:
             raise AssertionError("server ended with %d:\n%s" % (crashed, log))
 
 
-class ServerTestCase(unittest.TestCase):
+class PatientTestCase(unittest.TestCase):
+    """Waits for what servers do on their own."""
+
+    def eventually(self, condition, timeout_s=REPLY_TIMEOUT_S):
+        """Waits until condition() holds."""
+        deadline = time.monotonic() + timeout_s
+        while not condition():
+            if time.monotonic() > deadline:
+                self.fail("did not come to pass")
+            time.sleep(0.01)
+
+
+class ServerTestCase(PatientTestCase):
     """One server for all tests of the class; connections made with connect() are closed after each test."""
 
     options = {}
@@ -296,10 +309,25 @@ class ServerTestCase(unittest.TestCase):
         self.addCleanup(client.close)
         return client
 
-    def eventually(self, condition, timeout_s=REPLY_TIMEOUT_S):
-        """Waits until condition() holds; for what the server does on its own."""
-        deadline = time.monotonic() + timeout_s
-        while not condition():
-            if time.monotonic() > deadline:
-                self.fail("did not come to pass")
-            time.sleep(0.01)
+
+class ServersTestCase(PatientTestCase):
+    """Servers that a test starts itself, also of other programs; they are stopped after it, and must not have crashed."""
+
+    options = {"enable_debug_command": "yes"}
+
+    def server(self, program=None, **options):
+        """A server and a client of it."""
+        server = Server(program, **{**self.options, **options})
+        self.addCleanup(server.stop)
+        client = server.connect()
+        self.addCleanup(client.close)
+        return server, client
+
+    def follow(self, client, master):
+        """Makes a client's server a replica of `master`, and waits until it has the dataset."""
+        client.call("REPLICAOF", "127.0.0.1", str(master.port))
+        self.eventually(lambda: "master_link_status:up" in client.call("INFO", "replication"))
+
+    def rewrite_append_only_file(self, client):
+        client.call("BGREWRITEAOF")
+        self.eventually(lambda: "aof_rewrite_in_progress:0" in client.call("INFO", "persistence"))

@@ -1,24 +1,18 @@
 """Count-min sketches, top-k lists and t-digests between servers: files, payloads and the replication stream, to the reference and
 from it, and redis-py's commands for them."""
 
-import os
 import random
-import shutil
-import time
 import unittest
 
 import harness
+import values
 
 try:
     import redis
 except ImportError:
     redis = None
 
-# Redis 8.6 with the modules of the image redis:8, where somebody has put it.
-_REFERENCE = harness.reference("redis-server")
-REFERENCE = _REFERENCE and _REFERENCE.replace("-8.0", "-8.6-modules")
-if REFERENCE and not os.path.exists(REFERENCE):
-    REFERENCE = None
+REFERENCE = harness.reference("redis-server", "8.6-modules")
 # So small that nothing decays: what decays is chosen at random.
 NO_DECAY = "0.0000000001"
 ITEMS = 200
@@ -68,39 +62,18 @@ def described(client):
     return said
 
 
-class Sketches(unittest.TestCase):
-    maxDiff = 4000
+class Sketches(values.ValuesTestCase):
+    programs = [REFERENCE]
 
-    def server(self, program=None, **options):
-        server = harness.Server(program, **{"enable_debug_command": "yes", **options})
-        self.addCleanup(self.discard, server)
-        client = server.connect()
-        self.addCleanup(client.close)
-        return server, client
+    def fill(self, client):
+        fill(client)
 
-    @staticmethod
-    def discard(server):
-        if server.process is not None and server.process.poll() is None:
-            server.process.kill()
-            server.process.wait()
-        shutil.rmtree(server.directory, ignore_errors=True)
+    def change(self, client):
+        count(client, random.Random(2))
 
-    def eventually(self, condition):
-        deadline = time.monotonic() + harness.REPLY_TIMEOUT_S
-        while not condition():
-            if time.monotonic() > deadline:
-                self.fail("did not come to pass")
-            time.sleep(0.01)
-
-    def pairs(self):
-        """Who writes and who reads; None is this server. The reference writes a newer version of RDB than is read as a file."""
-        yield None, None
-        if REFERENCE:
-            yield None, REFERENCE
-
-    def follow(self, client, master):
-        client.call("REPLICAOF", "127.0.0.1", str(master.port))
-        self.eventually(lambda: "master_link_status:up" in client.call("INFO", "replication"))
+    def described(self, server):
+        with server.connect() as client:
+            return described(client)
 
     def test_the_reference_estimates_the_same(self):
         if not REFERENCE:
@@ -114,40 +87,8 @@ class Sketches(unittest.TestCase):
             ours.call("FLUSHALL")
             theirs.call("FLUSHALL")
 
-    def test_a_file_is_read_after_a_restart_and_by_the_other_server(self):
-        for first, second in self.pairs():
-            with self.subTest(first=first, second=second):
-                writer, client = self.server(first)
-                fill(client)
-                # Saving merges what the digests have not merged yet.
-                self.assertEqual(client.call("SAVE"), "OK")
-                expected = described(client)
-                reader = harness.Server(second, enable_debug_command="yes", dir=writer.directory, dbfilename="dump.rdb")
-                self.addCleanup(self.discard, reader)
-                with reader.connect() as other:
-                    self.assertEqual(described(other), expected)
-                    count(other, random.Random(2))
-                    count(client, random.Random(2))
-                    self.assertEqual(described(other), described(client))
-
-    def test_a_payload_is_restored_by_the_other_server(self):
-        pairs = list(self.pairs()) + ([(REFERENCE, None)] if REFERENCE else [])
-        for first, second in pairs:
-            with self.subTest(first=first, second=second):
-                writer, client = self.server(first)
-                reader, other = self.server(second)
-                fill(client)
-                keys = client.call("KEYS", "*")
-                with writer.connect(binary=True) as source, reader.connect(binary=True) as target:
-                    for key in keys:
-                        payload = source.call("DUMP", key)
-                        if first is not None:
-                            # A footer of this version, without a checksum.
-                            payload = payload[:-10] + b"\x0c\x00" + bytes(8)
-                        self.assertEqual(target.call("RESTORE", key, "0", payload), b"OK")
-                self.assertEqual(described(other), described(client))
-
     def test_replicas_follow(self):
+        """When a digest merges what it has, and so what it estimates, is each server's own."""
         for first, second in self.pairs():
             with self.subTest(first=first, second=second):
                 master, client = self.server(first)
@@ -166,12 +107,12 @@ class Sketches(unittest.TestCase):
                 self.assertEqual(other.call("TDIGEST.MIN", "two"), "nan")
 
     def test_an_append_only_file_keeps_them(self):
+        """As the other test has it, of digests only what was counted."""
         for preamble in ("yes", "no"):
             with self.subTest(preamble=preamble):
                 _, client = self.server(appendonly="yes", aof_use_rdb_preamble=preamble)
                 fill(client)
-                client.call("BGREWRITEAOF")
-                self.eventually(lambda: "aof_rewrite_in_progress:0" in client.call("INFO", "persistence"))
+                self.rewrite_append_only_file(client)
                 count(client, random.Random(4))
                 sketch = client.call("CMS.QUERY", "sketch", "item0", "item1")
                 listed = client.call("TOPK.LIST", "list", "WITHCOUNT")

@@ -1,24 +1,18 @@
 """Time series between servers: files, payloads and the replication stream, to the reference and from it, what becomes of rules between
 keys, and redis-py's commands for them."""
 
-import os
 import random
-import shutil
-import time
 import unittest
 
 import harness
+import values
 
 try:
     import redis
 except ImportError:
     redis = None
 
-# Redis 8.6 with the modules of the image redis:8, where somebody has put it.
-_REFERENCE = harness.reference("redis-server")
-REFERENCE = _REFERENCE and _REFERENCE.replace("-8.0", "-8.6-modules")
-if REFERENCE and not os.path.exists(REFERENCE):
-    REFERENCE = None
+REFERENCE = harness.reference("redis-server", "8.6-modules")
 AGGREGATIONS = "avg sum min max range count first last std.p std.s var.p var.s twa".split()
 SAMPLES = 400
 
@@ -63,35 +57,20 @@ def described(client):
     return said
 
 
-class TimeSeries(unittest.TestCase):
-    maxDiff = 4000
+class TimeSeries(values.ValuesTestCase):
+    programs = [REFERENCE]
 
-    def server(self, program=None, **options):
-        server = harness.Server(program, **{"enable_debug_command": "yes", **options})
-        self.addCleanup(self.discard, server)
-        client = server.connect()
-        self.addCleanup(client.close)
-        return server, client
+    def fill(self, client):
+        fill(client)
 
-    @staticmethod
-    def discard(server):
-        if server.process is not None and server.process.poll() is None:
-            server.process.kill()
-            server.process.wait()
-        shutil.rmtree(server.directory, ignore_errors=True)
+    def change(self, client):
+        add(client, random.Random(2))
+        client.call("TS.DEL", "packed", "100", "900")
+        client.call("TS.INCRBY", "counter", "2", "TIMESTAMP", "10")
 
-    def eventually(self, condition):
-        deadline = time.monotonic() + harness.REPLY_TIMEOUT_S
-        while not condition():
-            if time.monotonic() > deadline:
-                self.fail("did not come to pass")
-            time.sleep(0.01)
-
-    def pairs(self):
-        """Who writes and who reads; None is this server. The reference writes a newer version of RDB than is read as a file."""
-        yield None, None
-        if REFERENCE:
-            yield None, REFERENCE
+    def described(self, server):
+        with server.connect() as client:
+            return described(client)
 
     def test_the_reference_says_the_same(self):
         if not REFERENCE:
@@ -102,74 +81,34 @@ class TimeSeries(unittest.TestCase):
             fill(client)
         self.assertEqual(described(ours), described(theirs))
 
-    def test_a_file_is_read_after_a_restart_and_by_the_other_server(self):
+    def test_a_payload_is_restored_by_the_other_server(self):
+        """Rules are none of a payload's."""
         for first, second in self.pairs():
-            with self.subTest(first=first, second=second):
-                writer, client = self.server(first)
-                fill(client)
-                self.assertEqual(client.call("SAVE"), "OK")
-                reader = harness.Server(second, enable_debug_command="yes", dir=writer.directory, dbfilename="dump.rdb")
-                self.addCleanup(self.discard, reader)
-                with reader.connect() as other:
-                    self.assertEqual(described(other), described(client))
-                    # Rules go on where they were.
-                    add(other, random.Random(2))
-                    add(client, random.Random(2))
-                    self.assertEqual(described(other), described(client))
-
-    def test_a_payload_has_no_rules_and_is_restored_by_the_other_server(self):
-        pairs = list(self.pairs()) + ([(REFERENCE, None)] if REFERENCE else [])
-        for first, second in pairs:
             with self.subTest(first=first, second=second):
                 writer, client = self.server(first)
                 reader, other = self.server(second)
                 fill(client)
                 keys = ["plain", "packed", "short", "empty", "by:avg"]
-                with writer.connect(binary=True) as source, reader.connect(binary=True) as target:
-                    for key in keys:
-                        payload = source.call("DUMP", key)
-                        if first is not None:
-                            # A footer of this version, without a checksum.
-                            payload = payload[:-10] + b"\x0c\x00" + bytes(8)
-                        self.assertEqual(target.call("RESTORE", key, "0", payload), b"OK")
+                self.carry(writer, reader, keys)
                 for key in keys:
                     self.assertEqual(other.call("TS.RANGE", key, "-", "+"), client.call("TS.RANGE", key, "-", "+"))
                 info = other.call("TS.INFO", "packed")
                 self.assertEqual(info[info.index("rules") + 1], [])
                 self.assertEqual(other.call("TS.QUERYINDEX", "kind=plain"), ["plain"])
 
-    def test_replicas_follow(self):
-        for first, second in self.pairs():
-            with self.subTest(first=first, second=second):
-                master, client = self.server(first)
+    def test_the_time_of_the_master_is_the_replicas(self):
+        for _, second in self.pairs():
+            with self.subTest(second=second):
+                master, client = self.server()
                 _, other = self.server(second)
-                fill(client)
-                other.call("REPLICAOF", "127.0.0.1", str(master.port))
-                self.eventually(lambda: "master_link_status:up" in other.call("INFO", "replication"))
-                add(client, random.Random(3))
+                self.follow(other, master)
                 client.call("TS.ADD", "now", "*", "1")
                 client.call("TS.INCRBY", "counter", "2")
                 client.call("TS.MADD", "now", "5", "2", "nokey", "1", "1")
-                client.call("TS.DEL", "packed", "100", "900")
                 client.call("SET", "end", "1")
                 self.eventually(lambda: other.call("GET", "end") == "1")
-                self.assertEqual(described(other), described(client))
                 for key in ("now", "counter"):
                     self.assertEqual(other.call("TS.RANGE", key, "-", "+"), client.call("TS.RANGE", key, "-", "+"))
-
-    def test_an_append_only_file_keeps_them(self):
-        for preamble in ("yes", "no"):
-            with self.subTest(preamble=preamble):
-                _, client = self.server(appendonly="yes", aof_use_rdb_preamble=preamble)
-                fill(client)
-                client.call("BGREWRITEAOF")
-                self.eventually(lambda: "aof_rewrite_in_progress:0" in client.call("INFO", "persistence"))
-                add(client, random.Random(4))
-                expected = described(client)
-                digest = client.call("DEBUG", "DIGEST")
-                client.call("DEBUG", "LOADAOF")
-                self.assertEqual(described(client), expected)
-                self.assertEqual(client.call("DEBUG", "DIGEST"), digest)
 
     def test_rules_follow_their_series(self):
         _, client = self.server()

@@ -1,18 +1,15 @@
 """Vector sets between servers: files, payloads and the replication stream, to the reference and from it."""
 
-import os
 import random
-import shutil
 import struct
-import time
 import unittest
 
 import harness
+import values
 
 # 8.0, which reads and writes the same version of RDB as this server, and 8.6, which reads it and writes a newer one.
 REFERENCE = harness.reference("redis-server")
-NEWER = REFERENCE and REFERENCE.replace("-8.0", "-8.6")
-READERS = [path for path in (REFERENCE, NEWER) if path and os.path.exists(path)]
+NEWER = harness.reference("redis-server", "8.6")
 QUANTIZATIONS = ("Q8", "NOQUANT", "BIN")
 ELEMENTS = 300
 DIMENSIONS = 12
@@ -54,20 +51,15 @@ def described(client):
     return said
 
 
-class VectorSets(unittest.TestCase):
-    def server(self, program=None, **options):
-        server = harness.Server(program, **{"enable_debug_command": "yes", **options})
-        self.addCleanup(self.discard, server)
-        client = server.connect()
-        self.addCleanup(client.close)
-        return server, client
+class VectorSets(values.ValuesTestCase):
+    programs = [REFERENCE, NEWER]
 
-    @staticmethod
-    def discard(server):
-        if server.process is not None and server.process.poll() is None:
-            server.process.kill()
-            server.process.wait()
-        shutil.rmtree(server.directory, ignore_errors=True)
+    def fill(self, client):
+        fill(client)
+
+    def described(self, server):
+        with server.connect() as client:
+            return described(client)
 
     def assert_same(self, ours, theirs):
         """Numbers may differ in their last digits: sums of floats depend on their order."""
@@ -80,24 +72,7 @@ class VectorSets(unittest.TestCase):
             else:
                 self.assertEqual(ours[what], expected, what)
 
-    def eventually(self, condition):
-        deadline = time.monotonic() + harness.REPLY_TIMEOUT_S
-        while not condition():
-            if time.monotonic() > deadline:
-                self.fail("did not come to pass")
-            time.sleep(0.01)
-
-    def pairs(self):
-        """Who writes and who reads; None is this server."""
-        for reader in READERS:
-            yield None, reader
-        if REFERENCE:
-            yield REFERENCE, None
-        yield None, None
-
-    def follow(self, server, client, master):
-        client.call("REPLICAOF", "127.0.0.1", str(master.port))
-        self.eventually(lambda: "master_link_status:up" in client.call("INFO", "replication"))
+    # Levels of elements are chosen at random, and so are their links: what comes behind a file is not the same in two servers.
 
     def test_a_file_is_read_by_the_other_server(self):
         for first, second in self.pairs():
@@ -106,29 +81,12 @@ class VectorSets(unittest.TestCase):
                 fill(client)
                 expected = described(client)
                 self.assertEqual(client.call("SAVE"), "OK")
-                reader = harness.Server(second, enable_debug_command="yes", dir=writer.directory, dbfilename="dump.rdb")
-                self.addCleanup(self.discard, reader)
-                with reader.connect() as other:
-                    self.assert_same(described(other), expected)
-                    # The graph is whole: elements come and go.
-                    for i in range(1, ELEMENTS, 3):
-                        for key in QUANTIZATIONS:
-                            self.assertEqual(other.call("VREM", key, "e%d" % i), 1)
-
-    def test_a_payload_is_restored_by_the_other_server(self):
-        for first, second in [*self.pairs(), *((newer, None) for newer in READERS[1:])]:
-            with self.subTest(first=first, second=second):
-                writer, client = self.server(first)
-                reader, other = self.server(second)
-                fill(client)
-                for key in QUANTIZATIONS + ("projected",):
-                    with writer.connect(binary=True) as binary:
-                        payload = binary.call("DUMP", key)
-                    if first is not None and first != REFERENCE:
-                        # A footer of this version, without a checksum.
-                        payload = payload[:-10] + struct.pack("<HQ", 12, 0)
-                    self.assertEqual(other.call("RESTORE", key, "0", payload), "OK")
-                self.assert_same(described(other), described(client))
+                _, other = self.server(second, dir=writer.directory, dbfilename="dump.rdb")
+                self.assert_same(described(other), expected)
+                # The graph is whole: elements come and go.
+                for i in range(1, ELEMENTS, 3):
+                    for key in QUANTIZATIONS:
+                        self.assertEqual(other.call("VREM", key, "e%d" % i), 1)
 
     def test_a_damaged_payload_is_refused_or_harmless(self):
         server, client = self.server()
@@ -155,9 +113,9 @@ class VectorSets(unittest.TestCase):
         for first, second in self.pairs():
             with self.subTest(first=first, second=second):
                 master, client = self.server(first)
-                replica, other = self.server(second)
+                _, other = self.server(second)
                 fill(client)
-                self.follow(replica, other, master)
+                self.follow(other, master)
                 for key in QUANTIZATIONS:
                     client.call("VADD", key, "FP32", vector(random.Random(4)), "late", key, "M", "8", "SETATTR", "{}")
                     client.call("VREM", key, "e1")
@@ -176,8 +134,7 @@ class VectorSets(unittest.TestCase):
             with self.subTest(preamble=preamble):
                 server, client = self.server(appendonly="yes", aof_use_rdb_preamble=preamble)
                 fill(client)
-                client.call("BGREWRITEAOF")
-                self.eventually(lambda: "aof_rewrite_in_progress:0" in client.call("INFO", "persistence"))
+                self.rewrite_append_only_file(client)
                 expected = described(client)
                 client.call("DEBUG", "LOADAOF")
                 self.assert_same(described(client), expected)
