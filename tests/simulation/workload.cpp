@@ -144,7 +144,7 @@ Request Workload::script(Player& player) {
 
 Request Workload::shared(Player& player) {
   const std::string number = std::to_string(dice_.below(20));
-  switch (dice_.below(6)) {
+  switch (dice_.below(9)) {
     case 0:
       return {.kind = Kind::kAnything, .words = {"INCR", "shared:n"}, .first_bytes = ":"};
     case 1:
@@ -159,6 +159,16 @@ Request Workload::shared(Player& player) {
       return {.kind = Kind::kAnything,
               .words = {"SET", "shared:" + number, token(player), "PX", "3000"},
               .first_bytes = "+"};
+    case 5:
+      return {.kind = Kind::kAnything,
+              .words = {"JSON.MERGE", "shared:j", "$", "{\"" + number + "\":[" + number + "]}"},
+              .first_bytes = "+"};
+    case 6:
+      return {.kind = Kind::kAnything,
+              .words = {"TS.ADD", "shared:t", "*", number, "ON_DUPLICATE", "SUM"},
+              .first_bytes = ":"};
+    case 7:
+      return {.kind = Kind::kAnything, .words = {"BF.ADD", "shared:b", number}, .first_bytes = ":"};
     default:
       return {.kind = Kind::kAnything,
               .words = {"PUBLISH", Listener::kChannel,

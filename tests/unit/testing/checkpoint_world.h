@@ -42,6 +42,7 @@ class CheckpointWorld final : server::PropagationSink {
         server_(make()),
         shadow_(make()),
         client_(server_->server()),
+        observer_(server_->server()),
         follower_(shadow_->server()) {
     // Gets what a replica gets, which removes nothing by itself.
     shadow_->server().set_state(server::kStateApplyingMaster, true);
@@ -123,6 +124,7 @@ class CheckpointWorld final : server::PropagationSink {
         // The digest knows nothing of groups.
         if (entry->type() == store::Type::kStream) text.append(persist::make_dump(*entry, false));
       });
+      observe_series(i, &all);
       const store::Keyspace& keyspace = server.database(i);
       all["figures " + std::to_string(i)] = std::to_string(keyspace.size()) + " " +
                                             std::to_string(keyspace.volatile_size()) + " " +
@@ -137,6 +139,22 @@ class CheckpointWorld final : server::PropagationSink {
           client_.run("SCRIPT EXISTS " + base::sha1_hex(script(i)));
     }
     return all;
+  }
+
+  // What the digest of a series does not know: what its rules have collected of the newest bucket,
+  // and the labels it is found by.
+  void observe_series(int database, State* all) {
+    const std::string number = std::to_string(database);
+    observer_.run("SELECT " + number);
+    server_->server().database(database).table().for_each([&](store::Entry* entry) {
+      if (entry->type() != store::Type::kTimeSeries) return;
+      const std::string key(entry->key());
+      (*all)["db" + number + " " + key] += observer_.run("TS.RANGE " + key + " - + LATEST");
+    });
+    for (const std::string_view labels : {"a=(a,b,c)", "b=(d,e,f)"}) {
+      (*all)["index " + number + " " + std::string(labels)] =
+          observer_.run("TS.QUERYINDEX " + std::string(labels));
+    }
   }
 
   void compare(const Expected& expected) {
@@ -274,7 +292,10 @@ class CheckpointWorld final : server::PropagationSink {
     if (part == "N") return std::to_string(static_cast<int>(choose_(12)) - 2);
     if (part == "D") return std::to_string(choose_(kDatabases));
     if (part == "V") return std::string(choose_(4) == 0 ? 300 : choose_(70), 'v');
+    if (part == "T") return std::to_string(choose_(100));
     if (part == "S") return script(choose_(kScripts));
+    if (part == "J") return choose_(2) == 0 ? word("N") : document();
+    if (part == "P") return std::string(kPaths[choose_(std::size(kPaths))]);
     if (part == "L") {
       const std::string name = word("M");
       return "#!lua name=" + name + "\nredis.register_function('" + name +
@@ -283,6 +304,12 @@ class CheckpointWorld final : server::PropagationSink {
     return std::string(part);
   }
 
+  std::string document() {
+    return "{\"a\":" + word("N") + ",\"b\":[" + word("N") + ",true,{\"c\":null}],\"c\":\"" + word("V") +
+           "\"}";
+  }
+
+  static constexpr std::string_view kPaths[] = {"$", "$.a", "$.b", "$..c", "$.b[0]", "$.b[-1]"};
   static constexpr std::string_view kShapes[] = {
       "SET K V",
       "SET K N",
@@ -404,6 +431,51 @@ class CheckpointWorld final : server::PropagationSink {
       "XINFO STREAM K FULL",
       "XDEL K 1-1",
       "XSETID K 99999999999999-1",
+      "JSON.SET K $ J",
+      "JSON.SET K P J",
+      "JSON.MSET K $ J K P J",
+      "JSON.MERGE K P J",
+      "JSON.DEL K P",
+      "JSON.CLEAR K P",
+      "JSON.NUMINCRBY K P N",
+      "JSON.ARRAPPEND K P J J",
+      "JSON.ARRPOP K P",
+      "JSON.ARRTRIM K P 0 1",
+      "JSON.STRAPPEND K P \"M\"",
+      "JSON.TOGGLE K P",
+      "JSON.GET K P",
+      "TS.CREATE K DUPLICATE_POLICY SUM LABELS M M",
+      "TS.CREATE K CHUNK_SIZE 48 ENCODING UNCOMPRESSED DUPLICATE_POLICY LAST",
+      "TS.CREATE K RETENTION 40 LABELS M M M M",
+      "TS.ADD K T N",
+      "TS.ADD K * N",
+      "TS.ADD K T N ON_DUPLICATE MAX LABELS M M",
+      "TS.MADD K T N K T N",
+      "TS.INCRBY K N TIMESTAMP T",
+      "TS.DEL K T T",
+      "TS.ALTER K LABELS M M",
+      "TS.CREATERULE K K AGGREGATION sum 10",
+      "TS.CREATERULE K K AGGREGATION twa 7 3",
+      "TS.DELETERULE K K",
+      "TS.GET K LATEST",
+      "BF.RESERVE K 0.1 2",
+      "BF.ADD K M",
+      "BF.INSERT K CAPACITY 3 ITEMS M N V",
+      "CF.RESERVE K 4 BUCKETSIZE 1",
+      "CF.ADD K M",
+      "CF.ADDNX K N",
+      "CF.DEL K M",
+      "CF.COMPACT K",
+      "CMS.INITBYDIM K 3 2",
+      "CMS.INCRBY K M N M T",
+      "CMS.MERGE K 2 K K",
+      "TOPK.RESERVE K 2 4 2 0.000001",
+      "TOPK.ADD K M N",
+      "TOPK.INCRBY K M T",
+      "TDIGEST.CREATE K COMPRESSION 10",
+      "TDIGEST.ADD K N T T",
+      "TDIGEST.MERGE K 1 K",
+      "TDIGEST.RESET K",
       "RESTORE K 0 nothing",
       "TOUCH K",
       "RANDOMKEY",
@@ -434,6 +506,7 @@ class CheckpointWorld final : server::PropagationSink {
   std::unique_ptr<composition::WholeServer> server_;
   std::unique_ptr<composition::WholeServer> shadow_;
   TestClient client_;
+  TestClient observer_;
   TestClient follower_;
   server::PropagationEncoder encoder_{server::kPropagateToReplicas};
   std::string stream_;
