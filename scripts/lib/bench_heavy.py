@@ -98,11 +98,13 @@ def cpu_us(server, idle=False):
 
 @dataclass
 class Stock:
-    """What servers hold: `commands` are sent to each, after it has started with `options`."""
+    """What servers hold: `commands` are sent to each, after it has started with `options`. Those without the command `needs` take no
+    part."""
     name: str
     commands: list = field(default_factory=list)
     options: tuple = ()
     cluster: bool = False
+    needs: str = ""
 
 
 @dataclass
@@ -188,23 +190,29 @@ def measure_rows(servers, rows, rounds):
         if row.stock not in stocks:
             stocks.append(row.stock)
     for stock in stocks:
+        able = []
         for server in servers:
             if stock.cluster:
                 server.start_cluster()
             else:
                 server.start(options=stock.options)
+            if stock.needs and not ask(server, ("COMMAND", "INFO", stock.needs))[0]:
+                server.stop()
+                continue
+            able.append(server)
             if stock.commands:
                 ask(server, *stock.commands)
             cpu_us(server, idle=True)
         for number in range(rounds):
             for row in (row for row in rows if row.stock is stock):
-                for server in servers:
+                for server in able:
                     if number == 0 and row.warm:
                         row.measure(server)
                     figures[row.name][server.name].append(row.measure(server))
-        for server in servers:
+        for server in able:
             server.stop()
-        print_rows([row for row in rows if row.stock is stock], figures, servers)
+        if able:
+            print_rows([row for row in rows if row.stock is stock], figures, able)
     return figures
 
 
@@ -220,7 +228,7 @@ def print_rows(rows, figures, servers):
     ours, *others = [server.name for server in servers]
     print(f"\n{'':34}{'unit':>8}{ours:>13}" + "".join(f"{name:>13}{'ratio':>7}" for name in others) + f"{'best':>8}")
     for row in rows:
-        values = {name: statistics.median(taken) for name, taken in figures[row.name].items()}
+        values = {name: statistics.median(taken) for name, taken in figures[row.name].items() if taken}
         line = f"{row.group + ' ' + row.name:34}{row.unit:>8}{values[ours]:13,.3f}"
         for name in others:
             line += f"{values[name]:13,.3f}{values[ours] / values[name] if values[name] else 0:7.2f}"
@@ -231,4 +239,4 @@ def print_rows(rows, figures, servers):
 def rows_of_report(rows, figures):
     """For bench_report; a value is the middle one of the rounds."""
     return [{"name": row.name, "group": row.group, "unit": row.unit,
-             "values": {name: statistics.median(taken) for name, taken in figures[row.name].items()}} for row in rows]
+             "values": {name: statistics.median(taken) for name, taken in figures[row.name].items() if taken}} for row in rows]

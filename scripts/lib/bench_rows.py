@@ -3,6 +3,7 @@
 from bench_heavy import Row, Stock, commands_cost, load_cost, scan_cost
 from bench_modes import MODES
 from bench_tls import TLS_ROWS
+from bench_types import TYPE_ROWS
 
 
 def fill(text, count, *keys):
@@ -193,4 +194,4 @@ SCRIPT_ROWS = [
     script("reply of 10,000 numbers", "local t = {} for i = 1, 10000 do t[i] = i end return t", times=10),
 ]
 
-ROWS = [*COLLECTION_ROWS, *STRING_ROWS, *STREAM_ROWS, *KEY_ROWS, *EMPTY_ROWS, *SCRIPT_ROWS, *MODES, *TLS_ROWS]
+ROWS = [*COLLECTION_ROWS, *STRING_ROWS, *STREAM_ROWS, *KEY_ROWS, *EMPTY_ROWS, *SCRIPT_ROWS, *TYPE_ROWS, *MODES, *TLS_ROWS]
