@@ -22,7 +22,7 @@ std::string sample(int64_t timestamp, std::string_view value) {
 
 }  // namespace
 
-TEST_CASE("\"*\" is the server's time, which may be set", "[time series]") {
+TEST_CASE("TS.ADD with * takes the server's time, which may be set", "[time series]") {
   SeriesServer server;
   TestClient client(server);
   CHECK(client.run("TS.ADD k * 1") == integer(server.now_ms()));
