@@ -41,7 +41,8 @@ class ScriptCache {
  public:
   static constexpr size_t kMaxEvalScripts = 500;
 
-  explicit ScriptCache(const base::HashSecret& secret) : by_body_(0, base::KeyedTextHash{&secret}) {}
+  explicit ScriptCache(const base::HashSecret& secret)
+      : by_body_(0, base::KeyedTextHash{&secret}) {}
   ScriptCache(const ScriptCache&) = delete;
   ScriptCache& operator=(const ScriptCache&) = delete;
 

@@ -47,8 +47,7 @@ void Keyspace::count_in(Entry& entry) {
 }
 
 void Keyspace::index_series(Entry& entry) {
-  if (series_index_ == nullptr)
-    series_index_ = std::make_unique<SeriesIndex>(environment_.secret);
+  if (series_index_ == nullptr) series_index_ = std::make_unique<SeriesIndex>(environment_.secret);
   series_index_->add(entry, environment_.series_numbered,
                      [this](std::string_view key) { return table_.find_item(key); });
 }

@@ -45,7 +45,8 @@ class SeriesIndex {
   using FindKey = std::function<const Entry*(std::string_view key)>;
 
   // The secret, by which labels are hashed, must outlive the index.
-  explicit SeriesIndex(const base::HashSecret& secret) : by_label_(0, base::KeyedTextHash{&secret}) {}
+  explicit SeriesIndex(const base::HashSecret& secret)
+      : by_label_(0, base::KeyedTextHash{&secret}) {}
   SeriesIndex(const SeriesIndex&) = delete;
   SeriesIndex& operator=(const SeriesIndex&) = delete;
 

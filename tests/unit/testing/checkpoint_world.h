@@ -305,8 +305,8 @@ class CheckpointWorld final : server::PropagationSink {
   }
 
   std::string document() {
-    return "{\"a\":" + word("N") + ",\"b\":[" + word("N") + ",true,{\"c\":null}],\"c\":\"" + word("V") +
-           "\"}";
+    return "{\"a\":" + word("N") + ",\"b\":[" + word("N") + ",true,{\"c\":null}],\"c\":\"" +
+           word("V") + "\"}";
   }
 
   static constexpr std::string_view kPaths[] = {"$", "$.a", "$.b", "$..c", "$.b[0]", "$.b[-1]"};
