@@ -181,6 +181,15 @@ def under(condition, measurement):
     return measure
 
 
+def fill(text, count, *keys):
+    """An EVAL that runs `text` with i = 1 .. count and id, its twelve digits."""
+    return ("EVAL", f"for i = 1, {count} do local id = string.format('%012d', i) {text} end", str(len(keys)), *keys)
+
+
+def row(group, stock, name, *command, times=10, **options):
+    return Row(name, group, stock, commands_cost(times, command, **options))
+
+
 def measure_rows(servers, rows, rounds):
     """Returns {row's name: {server's name: [per round]}}, and prints the rows of each stock when they are done: all of them take
     more than an hour."""

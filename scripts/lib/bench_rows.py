@@ -1,19 +1,9 @@
 """The rows of the group "heavy and modes": single heavy commands. The modes are in bench_modes.py, TLS is in bench_tls.py."""
 
-from bench_heavy import Row, Stock, commands_cost, load_cost, scan_cost
+from bench_heavy import Row, Stock, fill, load_cost, row, scan_cost
 from bench_modes import MODES
 from bench_tls import TLS_ROWS
 from bench_types import TYPE_ROWS
-
-
-def fill(text, count, *keys):
-    """An EVAL that runs `text` with i = 1 .. count and id, its twelve digits."""
-    return ("EVAL", f"for i = 1, {count} do local id = string.format('%012d', i) {text} end", str(len(keys)), *keys)
-
-
-def row(group, stock, name, *command, times=10, **options):
-    return Row(name, group, stock, commands_cost(times, command, **options))
-
 
 COLLECTIONS = Stock("collections", [
     fill("redis.call('HSET', KEYS[1], 'field:' .. id, 'value:' .. id)", 200_000, "hash"),

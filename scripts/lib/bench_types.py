@@ -1,16 +1,7 @@
 """The rows for the types that the image redis:8 has as modules. Servers without them take no part; the reference with its modules is
 compared by --also."""
 
-from bench_heavy import Link, Row, Stock, ask, commands_cost, load_cost
-
-
-def eval_of(text, count, *keys):
-    """An EVAL that runs `text` with i = 1 .. count."""
-    return ("EVAL", f"for i = 1, {count} do {text} end", str(len(keys)), *keys)
-
-
-def row(group, stock, name, *command, times=10, **options):
-    return Row(name, group, stock, commands_cost(times, command, **options))
+from bench_heavy import Link, Row, Stock, ask, fill, load_cost, row
 
 
 def bytes_of(count, *commands):
@@ -61,9 +52,9 @@ JSON_ROWS = [
 ]
 
 SERIES = Stock("series", [
-    eval_of("redis.call('TS.ADD', KEYS[1], i * 1000, (i * 7919 % 1009) / 4)", 100_000, "series"),
+    fill("redis.call('TS.ADD', KEYS[1], i * 1000, (i * 7919 % 1009) / 4)", 100_000, "series"),
     ("TS.CREATE", "live", "DUPLICATE_POLICY", "LAST", "RETENTION", "60000"),
-    eval_of("redis.call('TS.CREATE', 'many:' .. i, 'LABELS', 'kind', 'many', 'region', i % 10) for j = 1, 1000 do "
+    fill("redis.call('TS.CREATE', 'many:' .. i, 'LABELS', 'kind', 'many', 'region', i % 10) for j = 1, 1000 do "
             "redis.call('TS.ADD', 'many:' .. i, j * 1000, i * j % 1009) end", 100),
 ], needs="TS.ADD")
 SERIES_ROWS = [
@@ -79,9 +70,9 @@ SERIES_ROWS = [
     row("time series", SERIES, "TS.MRANGE GROUPBY of 100", "TS.MRANGE", "-", "+", "AGGREGATION", "max", "10000", "FILTER", "kind=many",
         "GROUPBY", "region", "REDUCE", "sum", times=5),
     bytes_row("time series", "bytes of a sample", 100_000,
-              eval_of("redis.call('TS.ADD', KEYS[1], i * 1000, (i * 7919 % 1009) / 4)", 100_000, "series")),
+              fill("redis.call('TS.ADD', KEYS[1], i * 1000, (i * 7919 % 1009) / 4)", 100_000, "series")),
     bytes_row("time series", "bytes of a labelled series", 1000,
-              eval_of("redis.call('TS.CREATE', 'many:' .. i, 'LABELS', 'kind', 'many', 'region', i % 10)", 1000)),
+              fill("redis.call('TS.CREATE', 'many:' .. i, 'LABELS', 'kind', 'many', 'region', i % 10)", 1000)),
 ]
 
 FILTERS = Stock("filters", [("BF.RESERVE", "bloom", "0.01", "2000000"), ("CF.RESERVE", "cuckoo", "2000000"),
