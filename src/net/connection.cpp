@@ -1,7 +1,6 @@
 #include "net/connection.h"
 
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <uv.h>
@@ -14,6 +13,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "net/socket_options.h"
 
 namespace latchkey::net {
 
@@ -61,19 +61,6 @@ constexpr size_t kMaxDeferred = 4 * 1024 * 1024;
 // What a peer may make a layer answer without reading it.
 constexpr size_t kMaxUnreadAnswers = 256 * 1024;
 
-void set_keepalive(int descriptor, int seconds) {
-  const int on = 1;
-  if (seconds <= 0 || setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)) != 0)
-    return;
-  // The first probe follows after the whole time, then three at a third of it: a dead peer is
-  // detected after twice the time.
-  const int interval = std::max(seconds / 3, 1);
-  const int probes = 3;
-  setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof(seconds));
-  setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
-  setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
-}
-
 std::string format_address(const sockaddr_storage& address) {
   char ip[INET6_ADDRSTRLEN] = "?";
   if (address.ss_family == AF_INET) {
@@ -120,8 +107,10 @@ Connection::~Connection() {
   free_input();
 }
 
-Connection* Connection::accept(Loop& loop, void* listener, Kind kind) {
+Connection* Connection::accept(Loop& loop, void* listener, Kind kind,
+                               std::optional<int> keepalive_seconds) {
   auto* connection = new Connection(loop, kind);
+  connection->inherited_keepalive_ = keepalive_seconds;
   if (uv_accept(static_cast<uv_stream_t*>(listener), &connection->stream_->stream) != 0) {
     connection->close();
     return nullptr;
@@ -144,10 +133,8 @@ int Connection::connect(uv_connect_s* request, const sockaddr* address,
 
 void Connection::start(ConnectionHandler& handler, int keepalive_seconds) {
   handler_ = &handler;
-  if (kind_ == Kind::kTcp) {
-    uv_tcp_nodelay(&stream_->tcp, 1);
-    set_keepalive(descriptor(), keepalive_seconds);
-  }
+  if (kind_ == Kind::kTcp && inherited_keepalive_ != keepalive_seconds)
+    set_tcp_options(descriptor(), keepalive_seconds);
   resume_reading();
   if (layer_ == nullptr || std::exchange(layer_begun_, true)) return;
   layer_->begin();
@@ -155,6 +142,7 @@ void Connection::start(ConnectionHandler& handler, int keepalive_seconds) {
 }
 
 void Connection::set_nodelay(bool on) {
+  inherited_keepalive_.reset();  // another start() sets all anew
   if (kind_ == Kind::kTcp && !closing_) uv_tcp_nodelay(&stream_->tcp, on ? 1 : 0);
 }
 

@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -67,9 +68,11 @@ class Connection {
  public:
   enum class Kind : uint8_t { kTcp, kUnix };
 
-  // Accepts a connection that is pending at `listener` (a uv_stream_t). Null when it has gone
+  // Accepts a connection that is pending at `listener` (a uv_stream_t), whose options of
+  // set_tcp_options() it has inherited if `keepalive_seconds` says which. Null when it has gone
   // already.
-  static Connection* accept(Loop& loop, void* listener, Kind kind);
+  static Connection* accept(Loop& loop, void* listener, Kind kind,
+                            std::optional<int> keepalive_seconds);
 
   // Creates an outgoing TCP connection for bind() and connect(), which return libuv errors or 0.
   static Connection* make(Loop& loop);
@@ -241,6 +244,7 @@ class Connection {
   // Indices in the lists of ThreadedIo.
   size_t readable_place_ = kNotListed;
   size_t send_place_ = kNotListed;
+  std::optional<int> inherited_keepalive_;  // seconds; only TCP sockets that were accepted
   Kind kind_;
   uint8_t io_thread_ = 0;
   bool reading_ = false;

@@ -10,8 +10,11 @@
 
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <utility>
 #include <vector>
+
+#include "net/socket_options.h"
 
 namespace latchkey::net {
 
@@ -27,8 +30,9 @@ struct Listener::Handle {
   Acceptor acceptor;
   Limit limit;
   BeforeWait turn_ends;
-  int accepted = 0;      // in this turn
-  bool waiting = false;  // a connection beyond the limit, until the turn ends
+  std::optional<int> keepalive_seconds;  // of prepare_connections()
+  int accepted = 0;                      // in this turn
+  bool waiting = false;                  // a connection beyond the limit, until the turn ends
 
   Handle(Loop& loop_in, Connection::Kind kind_in, Acceptor acceptor_in, Limit limit_in)
       : loop(loop_in),
@@ -50,6 +54,11 @@ struct Listener::Handle {
       if (status == 0) self->accept();
     });
   }
+  int descriptor() const {
+    uv_os_fd_t number = -1;
+    uv_fileno(&handle, &number);
+    return number;
+  }
   // The connection that has waited counts for the turn that begins.
   void begin_turn() {
     accepted = 0;
@@ -65,7 +74,7 @@ struct Listener::Handle {
   void take() {
     loop.begin_work();
     ++accepted;
-    Connection* connection = Connection::accept(loop, &stream, kind);
+    Connection* connection = Connection::accept(loop, &stream, kind, keepalive_seconds);
     if (connection != nullptr) acceptor(connection);
   }
 };
@@ -174,10 +183,14 @@ int Listener::port() const {
              : ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
 }
 
+void Listener::prepare_connections(int keepalive_seconds) {
+  if (handle_->kind != Connection::Kind::kTcp) return;
+  set_tcp_options(handle_->descriptor(), keepalive_seconds);
+  handle_->keepalive_seconds = keepalive_seconds;
+}
+
 base::Result<> Listener::set_mark(uint32_t mark) {
-  uv_os_fd_t descriptor = -1;
-  uv_fileno(reinterpret_cast<uv_handle_t*>(&handle_->stream), &descriptor);
-  if (setsockopt(descriptor, SOL_SOCKET, SO_MARK, &mark, sizeof(mark)) != 0)
+  if (setsockopt(handle_->descriptor(), SOL_SOCKET, SO_MARK, &mark, sizeof(mark)) != 0)
     return base::fail(std::strerror(errno));
   return {};
 }

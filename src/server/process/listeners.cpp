@@ -138,6 +138,7 @@ bool Listeners::open_one(const std::string& address, int port, bool secure, TcpS
         server_.log().warning("The socket cannot be marked as socket-mark-id asks for: " +
                               marked.error());
     }
+    (*listener)->prepare_connections(server_.settings().tcp_keepalive);
     if (sockets->listeners.empty()) sockets->address = address;
     sockets->port = (*listener)->port();
     sockets->listeners.push_back(*std::move(listener));

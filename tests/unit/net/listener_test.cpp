@@ -1,14 +1,18 @@
 #include "net/listener.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -91,6 +95,40 @@ class UnixPeer {
   int descriptor_;
 };
 
+// A client at a TCP port of this machine.
+class TcpPeer {
+ public:
+  explicit TcpPeer(int port) : descriptor_(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<uint16_t>(port));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    REQUIRE(connect(descriptor_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+  }
+  ~TcpPeer() { close(descriptor_); }
+  TcpPeer(const TcpPeer&) = delete;
+  TcpPeer& operator=(const TcpPeer&) = delete;
+
+ private:
+  int descriptor_;
+};
+
+class IdleHandler : public net::ConnectionHandler {
+ public:
+  size_t on_input(std::span<char> bytes) override { return bytes.size(); }
+  size_t wanted_input() const override { return 0; }
+  void on_end_of_input() override {}
+  void on_disconnect() override {}
+  void on_flushed() override {}
+};
+
+int option_of(int socket, int level, int name) {
+  int value = -1;
+  socklen_t size = sizeof value;
+  REQUIRE(getsockopt(socket, level, name, &value, &size) == 0);
+  return value;
+}
+
 }  // namespace
 
 TEST_CASE("A listening socket is marked, where that is permitted", "[listener]") {
@@ -106,6 +144,38 @@ TEST_CASE("A listening socket is marked, where that is permitted", "[listener]")
   REQUIRE(getsockopt(last_bound, SOL_SOCKET, SO_MARK, &mark, &size) == 0);
   CHECK(mark == (marked ? kMark : 0));
   if (!marked) CHECK(marked.error() == "Operation not permitted");
+}
+
+TEST_CASE("Connections have the options they start with, inherited or not", "[listener]") {
+  net::Loop loop;
+  IdleHandler handler;
+  net::Connection* accepted = nullptr;
+  int keepalive_seconds = 0;
+  auto listener = net::Listener::tcp(loop, "127.0.0.1", 0, 1,
+                                     [&](net::Connection* connection) {
+                                       accepted = connection;
+                                       connection->start(handler, keepalive_seconds);
+                                     },
+                                     /*limit=*/{});
+  REQUIRE(listener);
+  const auto connect = [&](int seconds) {
+    keepalive_seconds = seconds;
+    const TcpPeer peer((*listener)->port());
+    for (accepted = nullptr; accepted == nullptr;) loop.run_once();
+    const int socket = accepted->descriptor();
+    CHECK(option_of(socket, IPPROTO_TCP, TCP_NODELAY) != 0);
+    CHECK((option_of(socket, SOL_SOCKET, SO_KEEPALIVE) != 0) == (seconds > 0));
+    if (seconds > 0) {
+      CHECK(option_of(socket, IPPROTO_TCP, TCP_KEEPIDLE) == seconds);
+      CHECK(option_of(socket, IPPROTO_TCP, TCP_KEEPINTVL) == std::max(seconds / 3, 1));
+      CHECK(option_of(socket, IPPROTO_TCP, TCP_KEEPCNT) == 3);
+    }
+    accepted->close();
+  };
+  for (const int seconds : {0, 1, 300}) connect(seconds);
+  (*listener)->prepare_connections(300);
+  CHECK(option_of(last_bound, IPPROTO_TCP, TCP_KEEPIDLE) == 300);
+  for (const int seconds : {0, 2, 300, 301}) connect(seconds);
 }
 
 TEST_CASE("A Unix socket is never more open than it was asked to be", "[listener]") {
