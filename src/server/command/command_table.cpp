@@ -21,7 +21,9 @@ constexpr std::string_view kUpperCaseModule = "vectorset";
 
 constexpr size_t kMinSlots = 64;
 // Slots per command, so that a probe seldom meets another command.
-constexpr size_t kSlotsPerCommand = 4;
+constexpr size_t kSlotsPerCommand = 8;
+// More than there are, subcommands included: lists that grow would touch twice the memory at start.
+constexpr size_t kMostCommands = 1024;
 
 constexpr BitName kCommandFlagNames[] = {
     {kWrite, "write"},
@@ -166,7 +168,9 @@ void CommandNames::rebuild(std::span<const Command* const> commands,
                            std::span<const std::string> words) {
   words_ = words;
   const size_t count = std::bit_ceil(std::max(kMinSlots, commands.size() * kSlotsPerCommand));
-  slots_.assign(count, Slot());
+  known_.clear();
+  known_.reserve(count / kSlotsPerCommand);
+  slots_.assign(count, kEmpty);
   slot_mask_ = count - 1;
   slot_shift_ = static_cast<unsigned>(64 - std::countr_zero(count));
   for (const Command* command : commands) insert(words[command->id], command->id);
@@ -182,9 +186,9 @@ void CommandNames::extend(std::span<const Command* const> commands, size_t first
 void CommandNames::insert(std::string_view word, uint32_t id) {
   constexpr Word kCaseBit = 0x20;
   constexpr Word kWholeByte = 0xFF;
-  Slot slot;
-  slot.size = static_cast<uint32_t>(word.size());
-  slot.id = id;
+  Name known;
+  known.size = static_cast<uint32_t>(word.size());
+  known.id = id;
   const size_t head_size = std::min(word.size(), sizeof(Word));
   std::string head_mask(sizeof(Word), static_cast<char>(kWholeByte));
   std::string tail_mask(sizeof(Word),
@@ -196,24 +200,28 @@ void CommandNames::insert(std::string_view word, uint32_t id) {
     if (is_letter(word[word.size() - sizeof(Word) + i]))
       tail_mask[i] = static_cast<char>(kWholeByte & ~kCaseBit);
   }
-  slot.head_mask = load<Word>(head_mask.data());
-  slot.tail_mask = load<Word>(tail_mask.data());
-  slot.head = head_of(word) & slot.head_mask;
-  slot.tail = tail_of(word) & slot.tail_mask;
+  known.head_mask = load<Word>(head_mask.data());
+  known.tail_mask = load<Word>(tail_mask.data());
+  known.head = head_of(word) & known.head_mask;
+  known.tail = tail_of(word) & known.tail_mask;
 
   LK_ASSERT(find(word) == kNone);
   size_t at = slot_of(head_of(word), tail_of(word), word.size());
-  while (slots_[at].id != kNone) at = (at + 1) & slot_mask_;
-  slots_[at] = slot;
+  while (slots_[at] != kEmpty) at = (at + 1) & slot_mask_;
+  LK_ASSERT(known_.size() < kEmpty);
+  slots_[at] = static_cast<uint16_t>(known_.size());
+  known_.push_back(known);
 }
 
-bool CommandNames::is_named(const Slot& slot, std::string_view name) const {
-  return base::equal_ignoring_case(words_[slot.id], name);
+bool CommandNames::is_named(const Name& known, std::string_view name) const {
+  return base::equal_ignoring_case(words_[known.id], name);
 }
 
 // --- The set -------------------------------------------------------------------------------------
 
 CommandSet::CommandSet(const Edition& edition) : edition_(edition) {
+  all_.reserve(kMostCommands);
+  words_.reserve(kMostCommands);
   names_.rebuild(named_, words_);
 }
 

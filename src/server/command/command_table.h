@@ -112,11 +112,12 @@ class CommandNames {
     const Word head = head_of(name);
     const Word tail = tail_of(name);
     for (size_t at = slot_of(head, tail, name.size());; at = (at + 1) & slot_mask_) {
-      const Slot& slot = slots_[at];
-      if (slot.id == kNone) return kNone;
-      if ((head & slot.head_mask) == slot.head && (tail & slot.tail_mask) == slot.tail &&
-          slot.size == name.size() && (name.size() <= 2 * sizeof(Word) || is_named(slot, name))) {
-        return slot.id;
+      const uint16_t place = slots_[at];
+      if (place == kEmpty) return kNone;
+      const Name& known = known_[place];
+      if ((head & known.head_mask) == known.head && (tail & known.tail_mask) == known.tail &&
+          known.size == name.size() && (name.size() <= 2 * sizeof(Word) || is_named(known, name))) {
+        return known.id;
       }
     }
   }
@@ -126,7 +127,7 @@ class CommandNames {
 
   // A name's first and last eight bytes, with the case bit of letters masked out; all bytes of
   // names up to sixteen.
-  struct Slot {
+  struct Name {
     Word head = 0;
     Word head_mask = 0;
     Word tail = 0;
@@ -164,11 +165,13 @@ class CommandNames {
     return static_cast<size_t>(mixed >> slot_shift_);
   }
   // For names longer than the two words.
-  bool is_named(const Slot& slot, std::string_view name) const;
+  bool is_named(const Name& known, std::string_view name) const;
   void insert(std::string_view word, uint32_t id);
 
-  // A power of two of them.
-  std::vector<Slot> slots_;
+  std::vector<Name> known_;
+  // Places in known_, or kEmpty; a power of two of them, most of them empty.
+  static constexpr uint16_t kEmpty = UINT16_MAX;
+  std::vector<uint16_t> slots_;
   size_t slot_mask_ = 0;
   unsigned slot_shift_ = 0;
   std::span<const std::string> words_;  // by id

@@ -54,7 +54,13 @@ size_t libc_allocated() {
 constinit thread_local MemoryMeter* MemoryMeter::billed_ = nullptr;
 
 MemoryMeter::MemoryMeter() {
-  refresh();
+  if (!thread_.is_known()) {
+    refresh();
+    return;
+  }
+  balance_at_refresh_ = thread_.balance();
+  // A thread that has freed what others had allocated may be below zero.
+  total_ = static_cast<size_t>(std::max<int64_t>(static_cast<int64_t>(balance_at_refresh_), 0));
 }
 
 MemoryMeter::~MemoryMeter() {

@@ -19,6 +19,8 @@ namespace latchkey::server {
 // call of another's. All meters are of one thread.
 class MemoryMeter {
  public:
+  // Until the first refresh() it takes what this thread has allocated for all there is: the
+  // allocator's statistics cost a tenth of a start.
   MemoryMeter();
   ~MemoryMeter();
   MemoryMeter(const MemoryMeter&) = delete;
