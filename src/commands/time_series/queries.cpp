@@ -272,41 +272,44 @@ void reply_each(CommandContext& ctx, std::vector<const TimeSeries*> selected,
 
 using SeriesGroup = std::vector<const TimeSeries*>;
 
-// One of the series that are merged, and the row it is at.
-struct Source {
-  std::unique_ptr<RangeReader> reader;
-  RangeRow row;
+// A row to come of one of the series that are merged.
+struct Coming {
+  int64_t timestamp;
+  size_t source;
 };
 
 // Rows of all series of the group by their time, those of one time made into one.
 void reply_reduced(CommandContext& ctx, const SeriesGroup& group, const MultiRequest& request) {
   const bool backwards = request.range.query.backwards;
-  std::vector<Source> sources;
-  for (const TimeSeries* series : group) {
-    Source source{std::make_unique<RangeReader>(*series, request.range.query), {}};
-    if (source.reader->next(&source.row)) sources.push_back(std::move(source));
-  }
-  // The heap's first is the nearest.
-  const auto is_farther = [backwards](const Source& left, const Source& right) {
-    return backwards ? left.row.timestamp < right.row.timestamp
-                     : left.row.timestamp > right.row.timestamp;
+  // The heap's first is the nearest; of one time, that of the first series.
+  const auto is_farther = [backwards](const Coming& left, const Coming& right) {
+    if (left.timestamp == right.timestamp) return left.source > right.source;
+    return backwards == (left.timestamp < right.timestamp);
   };
-  std::make_heap(sources.begin(), sources.end(), is_farther);
+  std::vector<std::unique_ptr<RangeReader>> readers;
+  std::vector<RangeRow> rows(group.size());
+  std::vector<Coming> heap;
+  const auto read_row = [&](size_t source) {
+    if (!readers[source]->next(&rows[source])) return;
+    heap.push_back({rows[source].timestamp, source});
+    std::push_heap(heap.begin(), heap.end(), is_farther);
+  };
+  for (const TimeSeries* series : group) {
+    readers.push_back(std::make_unique<RangeReader>(*series, request.range.query));
+    read_row(readers.size() - 1);
+  }
   const resp::ReplyBuilder::Later reply = ctx.reply.later();
   Aggregator reducer(request.reducer);
   size_t sent = 0;
-  for (; sent < request.range.count && !sources.empty() && !reply_is_lost(ctx.client); ++sent) {
-    const int64_t timestamp = sources.front().row.timestamp;
+  for (; sent < request.range.count && !heap.empty() && !reply_is_lost(ctx.client); ++sent) {
+    const int64_t timestamp = heap.front().timestamp;
     reducer.begin(0, 0, std::nullopt);
-    while (!sources.empty() && sources.front().row.timestamp == timestamp) {
-      std::pop_heap(sources.begin(), sources.end(), is_farther);
-      Source& source = sources.back();
-      reducer.add({timestamp, source.row.values[0]});
-      if (source.reader->next(&source.row)) {
-        std::push_heap(sources.begin(), sources.end(), is_farther);
-      } else {
-        sources.pop_back();
-      }
+    while (!heap.empty() && heap.front().timestamp == timestamp) {
+      std::pop_heap(heap.begin(), heap.end(), is_farther);
+      const size_t source = heap.back().source;
+      heap.pop_back();
+      reducer.add({timestamp, rows[source].values[0]});
+      read_row(source);
     }
     const double value =
         reducer.has_value() ? reducer.result(std::nullopt) : reducer.empty_result();

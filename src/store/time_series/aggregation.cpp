@@ -17,6 +17,34 @@ constexpr std::string_view kNames[] = {"",      "min",  "max",      "sum",     "
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kLargest = std::numeric_limits<double>::max();
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+bool is_number(const Sample& sample) {
+  return !std::isnan(sample.value);
+}
+
+// Takes the numbers among the samples one after another into a value.
+template <typename Step>
+double folded(double value, std::span<const Sample> samples, Step step) {
+  for (const Sample& sample : samples) {
+    if (is_number(sample)) value = step(value, sample.value);
+  }
+  return value;
+}
+
+double least(double value, std::span<const Sample> samples) {
+  return folded(value, samples, [](double left, double right) { return std::min(left, right); });
+}
+double largest(double value, std::span<const Sample> samples) {
+  return folded(value, samples, [](double left, double right) { return std::max(left, right); });
+}
+double sum(double value, std::span<const Sample> samples) {
+  return folded(value, samples, [](double left, double right) { return left + right; });
+}
+double sum_of_squares(double value, std::span<const Sample> samples) {
+  return folded(value, samples, [](double left, double right) { return left + right * right; });
+}
+
 double distance(int64_t from, int64_t to) {
   return std::abs(static_cast<double>(to) - static_cast<double>(from));
 }
@@ -80,55 +108,55 @@ void Aggregator::begin(int64_t near, int64_t far, std::optional<Sample> before) 
   }
 }
 
-void Aggregator::add(Sample sample) {
-  const bool is_missing = std::isnan(sample.value);
-  if (kind_ == Aggregation::kCountNan) {
-    if (!is_missing) return;
-    state_.first += 1;
-    has_value_ = true;
-    return;
-  }
-  if (is_missing && kind_ != Aggregation::kCountAll) return;
+void Aggregator::add(std::span<const Sample> samples) {
+  const auto count = static_cast<size_t>(std::count_if(samples.begin(), samples.end(), is_number));
+  const size_t seen = kind_ == Aggregation::kCountNan   ? samples.size() - count
+                      : kind_ == Aggregation::kCountAll ? samples.size()
+                                                        : count;
+  if (seen == 0) return;
   switch (kind_) {
     case Aggregation::kMin:
-      state_.second = has_value_ ? std::min(state_.second, sample.value) : sample.value;
+      state_.second = least(has_value_ ? state_.second : kInfinity, samples);
       break;
     case Aggregation::kMax:
-      state_.first = has_value_ ? std::max(state_.first, sample.value) : sample.value;
+      state_.first = largest(has_value_ ? state_.first : -kInfinity, samples);
       break;
     case Aggregation::kRange:
-      state_.first = has_value_ ? std::max(state_.first, sample.value) : sample.value;
-      state_.second = has_value_ ? std::min(state_.second, sample.value) : sample.value;
+      state_.first = largest(has_value_ ? state_.first : -kInfinity, samples);
+      state_.second = least(has_value_ ? state_.second : kInfinity, samples);
       break;
     case Aggregation::kSum:
-      state_.first += sample.value;
+      state_.first = sum(state_.first, samples);
       break;
     case Aggregation::kAvg:
-      state_.first += sample.value;
-      state_.second += 1;
+      state_.first = sum(state_.first, samples);
+      state_.second += static_cast<double>(count);
       break;
     case Aggregation::kCount:
+    case Aggregation::kCountNan:
     case Aggregation::kCountAll:
-      state_.first += 1;
+      state_.first += static_cast<double>(seen);
       break;
     case Aggregation::kFirst:
-      if (!has_value_ || backwards_) state_.first = sample.value;
-      break;
     case Aggregation::kLast:
-      if (!has_value_ || !backwards_) state_.first = sample.value;
+      if (backwards_ == (kind_ == Aggregation::kFirst)) {
+        state_.first = std::find_if(samples.rbegin(), samples.rend(), is_number)->value;
+      } else if (!has_value_) {
+        state_.first = std::find_if(samples.begin(), samples.end(), is_number)->value;
+      }
       break;
     case Aggregation::kStdP:
     case Aggregation::kStdS:
     case Aggregation::kVarP:
     case Aggregation::kVarS:
-      state_.first += sample.value;
-      state_.second += sample.value * sample.value;
-      ++state_.count;
+      state_.first = sum(state_.first, samples);
+      state_.second = sum_of_squares(state_.second, samples);
+      state_.count += count;
       break;
     case Aggregation::kTwa:
-      add_weighted(sample);
-      break;
-    case Aggregation::kCountNan:
+      for (const Sample& sample : samples) {
+        if (is_number(sample)) add_weighted(sample);
+      }
       break;
   }
   has_value_ = true;

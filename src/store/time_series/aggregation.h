@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "store/time_series/sample.h"
@@ -58,7 +59,9 @@ class Aggregator {
   // far when time goes backwards. `before`: the sample passed last, outside of the bucket. Only
   // kTwa asks for any of it.
   void begin(int64_t near, int64_t far, std::optional<Sample> before);
-  void add(Sample sample);
+  // Samples of the bucket, behind those that were added before.
+  void add(std::span<const Sample> samples);
+  void add(Sample sample) { add({&sample, 1}); }
   // Whether a sample was added that the aggregation sees.
   bool has_value() const { return has_value_; }
   // REQUIRES: has_value(). `after`: the sample that will be passed next, outside of the bucket.

@@ -167,64 +167,93 @@ void Chunk::trim() {
 
 // --- Reading ------------------------------------------------------------------------------------
 
-uint64_t Chunk::Decoder::bits(unsigned count) {
-  const size_t word = position_ / kWordBits;
-  const unsigned offset = position_ % kWordBits;
-  position_ += count;
-  uint64_t field = chunk_->words_[word] >> offset;
-  if (offset + count > kWordBits) field |= chunk_->words_[word + 1] << (kWordBits - offset);
-  return low_bits(field, count);
-}
+namespace {
 
-int64_t Chunk::Decoder::timestamp_step() {
-  unsigned ones = 0;
-  while (ones < kMostOnes && bit()) ++ones;
-  if (ones == 0) return 0;
+// Reads the fields of compressed samples.
+class FieldReader {
+ public:
+  FieldReader(std::span<const uint64_t> words, size_t position)
+      : words_(words), position_(position) {}
+
+  size_t position() const { return position_; }
+  // REQUIRES: there are so many.
+  uint64_t take(unsigned count) {
+    const size_t word = position_ / kWordBits;
+    const unsigned offset = position_ % kWordBits;
+    position_ += count;
+    uint64_t field = words_[word] >> offset;
+    if (offset + count > kWordBits) field |= words_[word + 1] << (kWordBits - offset);
+    return low_bits(field, count);
+  }
+  bool take_bit() { return take(1) != 0; }
+
+ private:
+  std::span<const uint64_t> words_;
+  size_t position_;
+};
+
+// A difference of deltas other than zero, behind the first one of its prefix.
+int64_t take_step(FieldReader& fields) {
+  unsigned ones = 1;
+  while (ones < kMostOnes && fields.take_bit()) ++ones;
   const unsigned width = kStepClasses[ones - 1].bits;
   const unsigned unused = kWordBits - width;
-  return static_cast<int64_t>(bits(width) << unused) >> unused;
+  return static_cast<int64_t>(fields.take(width) << unused) >> unused;
 }
 
-void Chunk::Decoder::next_value() {
-  if (!bit()) return;
-  if (bit()) {
-    leading_ = static_cast<unsigned>(bits(kLeadingBits));
-    const auto length = static_cast<unsigned>(bits(kLengthBits)) + 1;
-    // Bytes of a file may tell of more than there is.
-    if (leading_ + length > kWordBits) {
-      is_valid_ = false;
-      leading_ = trailing_ = kNoZeros;
-      return;
-    }
-    trailing_ = kWordBits - leading_ - length;
-  }
-  if (leading_ + trailing_ == kWordBits) {
-    is_valid_ = false;
-    return;
-  }
-  value_ ^= bits(kWordBits - leading_ - trailing_) << trailing_;
+}  // namespace
+
+size_t Chunk::Decoder::next(std::span<Sample> samples) {
+  samples = samples.first(std::min(samples.size(), chunk_->count_ - read_));
+  if (samples.empty()) return 0;
+  chunk_->encoding_ == SeriesEncoding::kCompressed ? next_compressed(samples) : next_plain(samples);
+  read_ += samples.size();
+  return samples.size();
 }
 
-bool Chunk::Decoder::next(Sample* sample) {
-  if (read_ == chunk_->count_) return false;
-  if (chunk_->encoding_ == SeriesEncoding::kUncompressed) {
-    sample->timestamp = static_cast<int64_t>(chunk_->words_[read_ * 2]);
-    sample->value = std::bit_cast<double>(chunk_->words_[read_ * 2 + 1]);
-    ++read_;
-    return true;
+void Chunk::Decoder::next_plain(std::span<Sample> samples) {
+  const uint64_t* at = chunk_->words_.data() + read_ * 2;
+  for (Sample& sample : samples) {
+    sample = {static_cast<int64_t>(at[0]), std::bit_cast<double>(at[1])};
+    at += 2;
   }
+}
+
+void Chunk::Decoder::next_compressed(std::span<Sample> samples) {
   if (read_ == 0) {
-    timestamp_ = chunk_->first_.timestamp;
-    value_ = std::bit_cast<uint64_t>(chunk_->first_.value);
-    leading_ = trailing_ = kNoZeros;
-  } else {
-    delta_ = sum(delta_, timestamp_step());
-    timestamp_ = sum(timestamp_, delta_);
-    next_value();
+    samples[0] = last_;
+    samples = samples.subspan(1);
   }
-  ++read_;
-  *sample = {timestamp_, std::bit_cast<double>(value_)};
-  return true;
+  FieldReader fields(chunk_->words_, position_);
+  // Not in the members: writing a sample might change those, for all that a compiler knows.
+  int64_t timestamp = last_.timestamp;
+  auto value = std::bit_cast<uint64_t>(last_.value);
+  int64_t delta = delta_;
+  unsigned length = length_;
+  unsigned trailing = trailing_;
+  for (Sample& sample : samples) {
+    if (fields.take_bit()) delta = sum(delta, take_step(fields));
+    timestamp = sum(timestamp, delta);
+    if (fields.take_bit()) {
+      if (fields.take_bit()) {
+        const auto leading = static_cast<unsigned>(fields.take(kLeadingBits));
+        length = static_cast<unsigned>(fields.take(kLengthBits)) + 1;
+        trailing = kWordBits - leading - length;
+      }
+      // Bytes of a file may tell of more bits than there are, or use a length before there is one.
+      if (length == 0 || trailing >= kWordBits) {
+        is_valid_ = false;
+        break;
+      }
+      value ^= fields.take(length) << trailing;
+    }
+    sample = {timestamp, std::bit_cast<double>(value)};
+  }
+  position_ = fields.position();
+  last_ = {timestamp, std::bit_cast<double>(value)};
+  delta_ = delta;
+  length_ = length;
+  trailing_ = trailing;
 }
 
 std::vector<Sample> Chunk::samples() const {

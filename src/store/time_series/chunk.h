@@ -66,24 +66,26 @@ class Chunk {
   // Reads from the first sample on. The chunk must not change meanwhile.
   class Decoder {
    public:
-    explicit Decoder(const Chunk& chunk) : chunk_(&chunk) {}
+    explicit Decoder(const Chunk& chunk) : chunk_(&chunk), last_(chunk.first_) {}
+    // Reads as many samples as there is room for, and returns how many there were: 0 behind the
+    // last one.
+    size_t next(std::span<Sample> samples);
     // False behind the last one.
-    bool next(Sample* sample);
+    bool next(Sample* sample) { return next({sample, 1}) == 1; }
 
    private:
     friend class Chunk;
-    uint64_t bits(unsigned count);
-    bool bit() { return bits(1) != 0; }
-    int64_t timestamp_step();
-    void next_value();
+    void next_plain(std::span<Sample> samples);
+    void next_compressed(std::span<Sample> samples);
 
     const Chunk* chunk_;
     size_t read_ = 0;
-    size_t position_ = 0;  // in bits
-    int64_t timestamp_ = 0;
+    // Compressed: the sample read last, where it ends in bits, its delta, and the length of the
+    // last "11" (0: there was none) with the zeros behind it.
+    Sample last_;
+    size_t position_ = 0;
     int64_t delta_ = 0;
-    uint64_t value_ = 0;
-    unsigned leading_ = 0;
+    unsigned length_ = 0;
     unsigned trailing_ = 0;
     bool is_valid_ = true;
   };

@@ -68,11 +68,14 @@ RangeReader::RangeReader(const TimeSeries& series, const RangeQuery& query)
       to_(last_of(query)),
       reader_(series, from_, to_, query.backwards) {
   if (query.latest && series.index() != nullptr) {
-    latest_ = series.index()->latest(series);
-    const bool is_new = latest_.has_value() && latest_->timestamp >= from_ &&
-                        latest_->timestamp <= to_ &&
-                        (series.empty() || latest_->timestamp > series.last().timestamp);
-    if (!is_new) latest_.reset();
+    const std::optional<Sample> latest = series.index()->latest(series);
+    const bool is_new = latest.has_value() && latest->timestamp >= from_ &&
+                        latest->timestamp <= to_ &&
+                        (series.empty() || latest->timestamp > series.last().timestamp);
+    if (is_new) {
+      latest_ = *latest;
+      latest_block_ = {&latest_, 1};
+    }
   }
   for (const Aggregation kind : query.aggregations) {
     aggregators_.emplace_back(kind, query.backwards);
@@ -90,30 +93,31 @@ uint64_t RangeReader::most_buckets(const TimeSeries& series, const RangeQuery& q
 
 // --- Samples ------------------------------------------------------------------------------------
 
-bool RangeReader::next_raw(Sample* sample) {
-  if (query_.backwards && latest_.has_value()) {
-    *sample = *std::exchange(latest_, std::nullopt);
-    return true;
-  }
-  if (reader_.next(sample)) return true;
-  if (!latest_.has_value()) return false;
-  *sample = *std::exchange(latest_, std::nullopt);
-  return true;
+std::span<Sample> RangeReader::next_raw_block() {
+  // The latest sample is newer than all others.
+  const bool latest_is_first = query_.backwards && !latest_block_.empty();
+  const std::span<Sample> block = latest_is_first ? std::span<Sample>() : reader_.next_block();
+  return block.empty() ? std::exchange(latest_block_, {}) : block;
 }
 
-bool RangeReader::next_sample(Sample* sample) {
-  while (next_raw(sample)) {
-    if (passes(query_, *sample)) return true;
+bool RangeReader::read_block() {
+  while (block_.empty()) {
+    block_ = next_raw_block();
+    if (block_.empty()) return false;
+    if (!query_.timestamps.has_value() && !query_.values.has_value()) return true;
+    const auto end = std::remove_if(block_.begin(), block_.end(),
+                                    [&](const Sample& sample) { return !passes(query_, sample); });
+    block_ = {block_.begin(), end};
   }
-  return false;
+  return true;
 }
 
 bool RangeReader::next(RangeRow* row) {
   if (!aggregators_.empty()) return next_bucket(row);
-  Sample sample;
-  if (!next_sample(&sample)) return false;
-  row->timestamp = sample.timestamp;
-  row->values.assign(1, sample.value);
+  if (!has_sample()) return false;
+  row->timestamp = block_.front().timestamp;
+  row->values.assign(1, block_.front().value);
+  block_ = block_.subspan(1);
   return true;
 }
 
@@ -142,12 +146,16 @@ int64_t RangeReader::time_of(int64_t bucket) const {
   return start;
 }
 
-std::optional<Sample> RangeReader::ahead(std::optional<Sample> coming, bool only_numbers) const {
-  if (coming.has_value() && !(only_numbers && std::isnan(coming->value))) return number_of(coming);
+std::optional<Sample> RangeReader::ahead(bool only_numbers) {
   if (!needs_neighbours_) return std::nullopt;
   const bool backwards = query_.backwards;
   int64_t edge = backwards ? query_.from : query_.to;
-  if (coming.has_value()) edge = coming->timestamp;
+  if (has_sample()) {
+    const Sample& coming = block_.front();
+    if (!std::isnan(coming.value)) return coming;
+    if (!only_numbers) return std::nullopt;
+    edge = coming.timestamp;
+  }
   if (edge == (backwards ? 0 : INT64_MAX)) return std::nullopt;
   return number_of(
       backwards ? first_passing(series_, query_, 0, edge - 1, backwards, only_numbers)
@@ -184,44 +192,56 @@ double RangeReader::missing_value(const Aggregator& aggregator, int64_t bucket,
          2;
 }
 
-void RangeReader::begin_bucket(int64_t bucket) {
-  bucket_ = bucket;
+void RangeReader::fill_bucket(int64_t bucket) {
   const int64_t start = clipped_start(bucket);
   const int64_t end = clipped_end(bucket);
+  const std::optional<Sample> before =
+      std::exchange(passed_is_near_, false) ? passed_ : std::nullopt;
   for (Aggregator& aggregator : aggregators_) {
-    query_.backwards ? aggregator.begin(end, start, before_)
-                     : aggregator.begin(start, end, before_);
+    query_.backwards ? aggregator.begin(end, start, before) : aggregator.begin(start, end, before);
   }
-  before_.reset();
+  do {
+    const auto behind = std::find_if(block_.begin(), block_.end(), [&](const Sample& sample) {
+      return !is_of_bucket(sample.timestamp, bucket);
+    });
+    const std::span<const Sample> samples(block_.begin(), behind);
+    block_ = {behind, block_.end()};
+    for (Aggregator& aggregator : aggregators_) aggregator.add(samples);
+    if (needs_neighbours_) note_passed(samples);
+  } while (block_.empty() && read_block());
 }
 
-void RangeReader::add(const Sample& sample) {
-  for (Aggregator& aggregator : aggregators_) aggregator.add(sample);
-  if (!std::isnan(sample.value)) passed_ = before_ = sample;
+void RangeReader::note_passed(std::span<const Sample> samples) {
+  const auto number = std::find_if(samples.rbegin(), samples.rend(),
+                                   [](const Sample& sample) { return !std::isnan(sample.value); });
+  if (number == samples.rend()) return;
+  passed_ = *number;
+  passed_is_near_ = true;
 }
 
-bool RangeReader::end_bucket(std::optional<Sample> coming, RangeRow* row) {
-  const int64_t bucket = *std::exchange(bucket_, std::nullopt);
+bool RangeReader::end_bucket(int64_t bucket, RangeRow* row) {
   const bool has_any = std::any_of(aggregators_.begin(), aggregators_.end(),
                                    [](const Aggregator& each) { return each.has_value(); });
   if (!has_any && !query_.with_empty_buckets) return false;
   row->timestamp = time_of(bucket);
   row->values.clear();
   for (const Aggregator& aggregator : aggregators_) {
-    row->values.push_back(
-        aggregator.has_value()
-            ? aggregator.result(ahead(coming, /*only_numbers=*/false))
-            : missing_value(aggregator, bucket, ahead(coming, /*only_numbers=*/true)));
+    row->values.push_back(aggregator.has_value()
+                              ? aggregator.result(ahead(/*only_numbers=*/false))
+                              : missing_value(aggregator, bucket, ahead(/*only_numbers=*/true)));
   }
   return true;
 }
 
-void RangeReader::begin_gap(Edge from, Edge to, std::optional<Sample> coming) {
+void RangeReader::begin_gap(Edge from) {
+  if (!has_sample() && !last_bucket_.has_value()) return;
+  const Edge to =
+      has_sample() ? Edge{bucket_of(block_.front().timestamp)} : Edge{*last_bucket_} + step();
   const Edge distance = query_.backwards ? from - to : to - from;
   gap_left_ =
       distance > query_.bucket_ms ? static_cast<uint64_t>(distance / query_.bucket_ms) - 1 : 0;
   gap_at_ = from;
-  if (gap_left_ > 0) gap_coming_ = ahead(coming, /*only_numbers=*/true);
+  if (gap_left_ > 0) gap_coming_ = ahead(/*only_numbers=*/true);
 }
 
 bool RangeReader::next_of_gap(RangeRow* row) {
@@ -236,44 +256,26 @@ bool RangeReader::next_of_gap(RangeRow* row) {
   return true;
 }
 
+void RangeReader::begin_buckets() {
+  has_begun_ = true;
+  passed_ = behind();
+  passed_is_near_ = passed_.has_value();
+  if (!query_.with_empty_buckets) return;
+  const auto range = seen_range(series_, query_);
+  if (!range.has_value()) return;
+  last_bucket_ = bucket_of(query_.backwards ? range->first : range->second);
+  begin_gap(Edge{bucket_of(query_.backwards ? range->second : range->first)} - step());
+}
+
 bool RangeReader::next_bucket(RangeRow* row) {
-  if (!std::exchange(has_begun_, true)) {
-    passed_ = before_ = behind();
-    if (query_.with_empty_buckets) {
-      if (const auto range = seen_range(series_, query_); range.has_value()) {
-        first_bucket_ = bucket_of(query_.backwards ? range->second : range->first);
-        last_bucket_ = bucket_of(query_.backwards ? range->first : range->second);
-      }
-    }
-    Sample sample;
-    if (next_sample(&sample)) pending_ = sample;
-    if (first_bucket_.has_value()) {
-      const Edge end = Edge{*last_bucket_} + step();
-      const Edge to = pending_.has_value() ? Edge{bucket_of(pending_->timestamp)} : end;
-      begin_gap(Edge{*first_bucket_} - step(), to, pending_);
-    }
-  }
+  if (!has_begun_) begin_buckets();
   while (true) {
     if (next_of_gap(row)) return true;
-    if (!pending_.has_value()) return false;
-    begin_bucket(bucket_of(pending_->timestamp));
-    const int64_t bucket = *bucket_;
-    add(*std::exchange(pending_, std::nullopt));
-    for (Sample sample; next_sample(&sample);) {
-      if (bucket_of(sample.timestamp) != bucket) {
-        pending_ = sample;
-        break;
-      }
-      add(sample);
-    }
-    const bool is_told = end_bucket(pending_, row);
-    if (query_.with_empty_buckets) {
-      if (pending_.has_value()) {
-        begin_gap(bucket, bucket_of(pending_->timestamp), pending_);
-      } else if (last_bucket_.has_value()) {
-        begin_gap(bucket, Edge{*last_bucket_} + step(), std::nullopt);
-      }
-    }
+    if (!has_sample()) return false;
+    const int64_t bucket = bucket_of(block_.front().timestamp);
+    fill_bucket(bucket);
+    const bool is_told = end_bucket(bucket, row);
+    if (query_.with_empty_buckets) begin_gap(bucket);
     if (is_told) return true;
   }
 }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "store/time_series/aggregation.h"
@@ -52,25 +53,28 @@ class RangeReader {
   static uint64_t most_buckets(const TimeSeries& series, const RangeQuery& query);
 
  private:
-  bool next_raw(Sample* sample);
-  // The next sample that passes the filters.
-  bool next_sample(Sample* sample);
+  std::span<Sample> next_raw_block();
+  // Whether there is a sample to come that passes the filters: block_ begins with it.
+  bool has_sample() { return !block_.empty() || read_block(); }
+  bool read_block();
 
   bool next_bucket(RangeRow* row);
-  void begin_bucket(int64_t bucket);
-  void add(const Sample& sample);
-  // Ends the bucket; false when there is nothing to tell of it. `coming`: the next sample.
-  bool end_bucket(std::optional<Sample> coming, RangeRow* row);
+  void begin_buckets();
+  // Takes the samples to come that are of the bucket. REQUIRES: has_sample(), which is.
+  void fill_bucket(int64_t bucket);
+  void note_passed(std::span<const Sample> samples);
+  // False when there is nothing to tell of the bucket.
+  bool end_bucket(int64_t bucket, RangeRow* row);
   // The start of a bucket, or a step beyond the first or the last there can be.
   using Edge = __int128;
-  // Sets up the buckets without samples up to `to`, both ends excluded.
-  void begin_gap(Edge from, Edge to, std::optional<Sample> coming);
+  // Sets up the buckets without samples behind `from`.
+  void begin_gap(Edge from);
   bool next_of_gap(RangeRow* row);
   double missing_value(const Aggregator& aggregator, int64_t bucket,
                        std::optional<Sample> coming) const;
   // The sample that is passed next, or would be if the range did not end; nothing when it is
   // missing, or if `only_numbers` the next that is not.
-  std::optional<Sample> ahead(std::optional<Sample> coming, bool only_numbers) const;
+  std::optional<Sample> ahead(bool only_numbers);
   // The last number before the bucket in which the range begins. O(chunk).
   std::optional<Sample> before_first_bucket() const;
   // The number that would have been passed before the range.
@@ -78,6 +82,11 @@ class RangeReader {
 
   int64_t bucket_of(int64_t timestamp) const {
     return unclamped_bucket_start(timestamp, query_.bucket_ms, query_.align);
+  }
+  // Whether a sample is of the bucket. A time before it is, without a sign, farther than any.
+  bool is_of_bucket(int64_t timestamp, int64_t bucket) const {
+    return static_cast<uint64_t>(timestamp) - static_cast<uint64_t>(bucket) <
+           static_cast<uint64_t>(query_.bucket_ms);
   }
   int64_t step() const { return query_.backwards ? -query_.bucket_ms : query_.bucket_ms; }
   // The ends of a bucket as far as the query reaches.
@@ -90,17 +99,17 @@ class RangeReader {
   int64_t from_;
   int64_t to_;
   SampleReader reader_;
-  std::optional<Sample> latest_;  // until it has been read
+  Sample latest_;
+  std::span<Sample> latest_block_;  // latest_, until it has been read
+  std::span<Sample> block_;         // samples that have been read and pass the filters
   // Buckets.
   std::vector<Aggregator> aggregators_;
   bool needs_neighbours_ = false;
-  std::optional<int64_t> bucket_;
-  std::optional<Sample> passed_;   // the last sample that is a number
-  std::optional<Sample> before_;   // the same, if it is of the bucket before
-  std::optional<Sample> pending_;  // read, and of the next bucket
+  // If needs_neighbours_, the last sample that is a number, and whether no bucket began since.
+  std::optional<Sample> passed_;
+  bool passed_is_near_ = false;
   bool has_begun_ = false;
-  // The first and the last bucket with_empty_buckets gives, in the order of reading.
-  std::optional<int64_t> first_bucket_;
+  // The last bucket with_empty_buckets gives, in the order of reading.
   std::optional<int64_t> last_bucket_;
   Edge gap_at_ = 0;
   uint64_t gap_left_ = 0;

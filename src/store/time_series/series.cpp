@@ -288,41 +288,45 @@ SampleReader::SampleReader(const TimeSeries& series, int64_t from, int64_t to, b
 }
 
 bool SampleReader::open_chunk() {
-  if (backwards_) {
-    if (next_chunk_ == 0) return false;
-    const Chunk& chunk = *series_.chunks()[--next_chunk_];
-    if (chunk.last_timestamp() < from_) return false;
-    Chunk::Decoder decoder(chunk);
-    for (Sample sample; decoder.next(&sample) && sample.timestamp <= to_;) {
-      if (sample.timestamp >= from_) decoded_.push_back(sample);
-    }
-    return true;
-  }
-  if (next_chunk_ == series_.chunks().size()) return false;
-  decoder_.emplace(*series_.chunks()[next_chunk_++]);
+  if (next_chunk_ == (backwards_ ? 0 : series_.chunks().size())) return false;
+  const Chunk& chunk = *series_.chunks()[backwards_ ? --next_chunk_ : next_chunk_++];
+  const bool is_beyond =
+      backwards_ ? chunk.last_timestamp() < from_ : chunk.first_timestamp() > to_;
+  if (is_beyond) return false;
+  decoder_.emplace(chunk);
+  decoded_.resize(std::min(chunk.count(), kBlockSize));
   return true;
 }
 
-bool SampleReader::next_forwards(Sample* sample) {
-  while (true) {
-    if (!decoder_.has_value() && !open_chunk()) return false;
-    while (decoder_->next(sample)) {
-      if (sample->timestamp < from_) continue;
-      if (sample->timestamp <= to_) return true;
-      next_chunk_ = series_.chunks().size();
-      break;
-    }
-    decoder_.reset();
+std::span<Sample> SampleReader::decode_block() {
+  while (decoder_.has_value()) {
+    std::span<Sample> block = std::span(decoded_).first(decoder_->next(decoded_));
+    if (block.empty() || block.back().timestamp >= to_) decoder_.reset();
+    while (!block.empty() && block.front().timestamp < from_) block = block.subspan(1);
+    while (!block.empty() && block.back().timestamp > to_) block = block.first(block.size() - 1);
+    if (!block.empty()) return block;
   }
+  return {};
 }
 
-bool SampleReader::next_backwards(Sample* sample) {
-  while (decoded_.empty()) {
-    if (!open_chunk()) return false;
+std::span<Sample> SampleReader::next_forwards() {
+  std::span<Sample> block = decode_block();
+  while (block.empty() && open_chunk()) block = decode_block();
+  return block;
+}
+
+std::span<Sample> SampleReader::next_backwards() {
+  while (chunk_left_.empty()) {
+    if (!open_chunk()) return {};
+    chunk_samples_.clear();
+    for (auto block = decode_block(); !block.empty(); block = decode_block())
+      chunk_samples_.insert(chunk_samples_.end(), block.begin(), block.end());
+    chunk_left_ = chunk_samples_;
   }
-  *sample = decoded_.back();
-  decoded_.pop_back();
-  return true;
+  const std::span<Sample> block = chunk_left_.last(std::min(chunk_left_.size(), kBlockSize));
+  chunk_left_ = chunk_left_.first(chunk_left_.size() - block.size());
+  std::reverse(block.begin(), block.end());
+  return block;
 }
 
 }  // namespace latchkey::store

@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -149,27 +150,49 @@ class TimeSeries final : public ModuleValue {
 };
 
 // Reads a series' samples from one time to another, both included, or backwards from the later one.
-// The series must not change meanwhile.
+// The series must not change meanwhile. In memory are kBlockSize samples, or backwards those of a
+// chunk.
 class SampleReader {
  public:
+  static constexpr size_t kBlockSize = 64;
+
   // `from` <= `to`, or there is nothing to read.
   SampleReader(const TimeSeries& series, int64_t from, int64_t to, bool backwards = false);
+  SampleReader(const SampleReader&) = delete;
+  SampleReader& operator=(const SampleReader&) = delete;
+
+  // The next samples in the order of reading, kBlockSize at most; empty behind the last. They are
+  // the caller's until the next call. Not to be mixed with next().
+  std::span<Sample> next_block() { return backwards_ ? next_backwards() : next_forwards(); }
   // False behind the last.
-  bool next(Sample* sample) { return backwards_ ? next_backwards(sample) : next_forwards(sample); }
+  bool next(Sample* sample) {
+    if (block_.empty()) block_ = next_block();
+    if (block_.empty()) return false;
+    *sample = block_.front();
+    block_ = block_.subspan(1);
+    return true;
+  }
 
  private:
-  bool next_forwards(Sample* sample);
-  bool next_backwards(Sample* sample);
+  std::span<Sample> next_forwards();
+  std::span<Sample> next_backwards();
   // Whether there is a chunk to go on with, which is opened.
   bool open_chunk();
+  // The next samples of the open chunk that are of the range, in the order of time; empty behind
+  // the last.
+  std::span<Sample> decode_block();
 
   const TimeSeries& series_;
   int64_t from_;
   int64_t to_;
   bool backwards_;
-  size_t next_chunk_ = 0;  // backwards: plus one
-  std::optional<Chunk::Decoder> decoder_;
-  std::vector<Sample> decoded_;  // backwards: what is left to read, the next one last
+  size_t next_chunk_ = 0;                  // backwards: plus one
+  std::optional<Chunk::Decoder> decoder_;  // of the open chunk
+  std::vector<Sample> decoded_;
+  // Backwards: the samples of a chunk, and those that are left of them.
+  std::vector<Sample> chunk_samples_;
+  std::span<Sample> chunk_left_;
+  std::span<Sample> block_;  // what next() has left
 };
 
 }  // namespace latchkey::store
