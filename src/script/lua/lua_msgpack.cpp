@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <lua.hpp>
 #include <string>
 #include <string_view>
@@ -62,14 +63,12 @@ class Packer {
   static constexpr size_t kLongest = 0x7fff'0000;
   static constexpr size_t kUsualSize = 256;
 
-  // Appends the `size` low bytes of a number, the highest first.
-  void big_endian(uint64_t value, int size) {
-    for (int shift = (size - 1) * 8; shift >= 0; shift -= 8)
-      bytes_ += static_cast<char>(value >> shift);
-  }
-  void lead(int byte, uint64_t value = 0, int size = 0) {
-    bytes_ += static_cast<char>(byte);
-    big_endian(value, size);
+  // Appends a first byte, and the `size` low bytes of a number, the highest first.
+  void lead(int byte, uint64_t value = 0, unsigned size = 0) {
+    char head[1 + sizeof value] = {static_cast<char>(byte)};
+    const uint64_t big_endian = __builtin_bswap64(value) >> (size == 0 ? 0 : 64 - 8 * size);
+    std::memcpy(head + 1, &big_endian, sizeof big_endian);
+    bytes_.append(head, 1 + size);
   }
   void string(std::string_view text);
   void number(double value);
@@ -108,7 +107,7 @@ void Packer::integer(int64_t value) {
   const auto magnitude = static_cast<uint64_t>(value >= 0 ? value : ~value);
   const int width = static_cast<int>(std::bit_width(magnitude)) + (value >= 0 ? 0 : 1);
   const int power = width <= 8 ? 0 : width <= 16 ? 1 : width <= 32 ? 2 : 3;
-  lead(first + power, bits, 1 << power);
+  lead(first + power, bits, 1u << power);
 }
 
 void Packer::number(double value) {
