@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
-#include <utility>
 
 #include "tls/error_text.h"
 
@@ -101,16 +100,10 @@ bool Session::advance_handshake() {
   const int result = SSL_do_handshake(ssl_.get());
   if (result == 1) {
     state_ = State::kOpen;
-    ticket_owed_ = owes_ticket();
     return true;
   }
   note_failure(result);
   return false;
-}
-
-bool Session::owes_ticket() const {
-  return side_ == Side::kAccepts && SSL_version(ssl_.get()) == TLS1_3_VERSION &&
-         (SSL_get_options(ssl_.get()) & SSL_OP_NO_TICKET) == 0;
 }
 
 size_t Session::read(char* room, size_t size) {
@@ -130,7 +123,6 @@ size_t Session::read(char* room, size_t size) {
 void Session::write(std::string_view bytes) {
   if (state_ == State::kFailed) return;
   ERR_clear_error();
-  if (std::exchange(ticket_owed_, false)) SSL_new_session_ticket(ssl_.get());
   size_t count = 0;
   const int result = SSL_write_ex(ssl_.get(), bytes.data(), bytes.size(), &count);
   if (result != 1) note_failure(result);

@@ -50,8 +50,6 @@ class Session final : public net::TransportLayer {
 
   // False when the handshake is not over.
   bool advance_handshake();
-  // Whether the client is to get a ticket of the session.
-  bool owes_ticket() const;
   // Takes note of what a function of OpenSSL's returned that did not succeed.
   void note_failure(int result);
 
@@ -59,7 +57,6 @@ class Session final : public net::TransportLayer {
   Side side_;
   State state_ = State::kHandshake;
   bool ended_ = false;              // nothing comes after received_
-  bool ticket_owed_ = false;        // it goes before the first bytes of write()
   std::span<const char> received_;  // not taken by OpenSSL yet
   resp::OutputBuffer wire_;
   std::string reason_;

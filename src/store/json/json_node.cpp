@@ -423,9 +423,9 @@ void Node::append(std::string_view added) {
   const std::string_view old = text();
   const size_t size = old.size() + added.size();
   if (size <= kLongestShort) {
-    char bytes[kLongestShort];
-    std::ranges::copy(added, std::ranges::copy(old, bytes).out);
-    *this = string({bytes, size});
+    std::string joined(old);
+    joined += added;
+    *this = string(joined);
     return;
   }
   StringBody* const body = new_string(size);

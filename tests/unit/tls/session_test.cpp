@@ -130,26 +130,20 @@ TEST_CASE("Of N bytes come at most N and kMaxHeldBytes more", "[tls]") {
   CHECK(pair.at_server == std::string(TransportLayer::kMaxHeldBytes, 'x'));
 }
 
-TEST_CASE("The ticket of a session of TLS 1.3 comes with the server's first bytes", "[tls]") {
+// A client's kernel may wait for this message before it sends the request.
+TEST_CASE("The ticket of a session of TLS 1.3 comes at the end of the handshake", "[tls]") {
   Settings settings = settings_of("server");
   const auto clients = context_of(settings_of("client"));
   for (const bool caching : {true, false}) {
     settings.session_caching = caching;
     const auto context = context_of(settings);
     Pair pair(*context, *clients);
-    pair.talk();
+    for (int i = 0; pair.server->state() == State::kHandshake && i < 10; ++i) {
+      Pair::carry(*pair.server, *pair.client, 100'000, &pair.at_client);
+      Pair::carry(*pair.client, *pair.server, 100'000, &pair.at_server);
+    }
     REQUIRE(pair.server->state() == State::kOpen);
-    REQUIRE(pair.server->wire().empty());
-    const auto size_of_reply = [&] {
-      pair.server->write("+PONG");
-      return Pair::take(*pair.server).size();
-    };
-    const size_t first = size_of_reply();
-    const size_t second = size_of_reply();
-    constexpr size_t kMinTicket = 100;
-    CHECK(second < kMinTicket);
-    CHECK((first > second + kMinTicket) == caching);
-    CHECK((first == second) == !caching);
+    CHECK(pair.server->wire().empty() == !caching);
   }
 }
 
