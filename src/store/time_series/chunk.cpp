@@ -173,29 +173,47 @@ namespace {
 class FieldReader {
  public:
   FieldReader(std::span<const uint64_t> words, size_t position)
-      : words_(words), position_(position) {}
+      : bytes_(reinterpret_cast<const char*>(words.data())),
+        size_(words.size_bytes()),
+        position_(position) {}
 
   size_t position() const { return position_; }
+  // The next bits, at least 57; zeros behind the last.
+  uint64_t ahead() const {
+    const size_t at = position_ / kByteBits;
+    uint64_t field = 0;
+    if (at + sizeof field <= size_) [[likely]] {
+      std::memcpy(&field, bytes_ + at, sizeof field);
+    } else if (at < size_) {
+      std::memcpy(&field, bytes_ + at, size_ - at);
+    }
+    return field >> (position_ % kByteBits);
+  }
+  void skip(unsigned count) { position_ += count; }
   // REQUIRES: there are so many.
   uint64_t take(unsigned count) {
-    const size_t word = position_ / kWordBits;
-    const unsigned offset = position_ % kWordBits;
+    uint64_t field = ahead();
+    const unsigned known = kWordBits - position_ % kByteBits;
+    if (count > known) [[unlikely]] {
+      const auto last = static_cast<unsigned char>(bytes_[position_ / kByteBits + sizeof field]);
+      field |= uint64_t{last} << known;
+    }
     position_ += count;
-    uint64_t field = words_[word] >> offset;
-    if (offset + count > kWordBits) field |= words_[word + 1] << (kWordBits - offset);
     return low_bits(field, count);
   }
-  bool take_bit() { return take(1) != 0; }
 
  private:
-  std::span<const uint64_t> words_;
-  size_t position_;
+  static constexpr unsigned kByteBits = 8;
+
+  const char* bytes_;
+  size_t size_;
+  size_t position_;  // in bits
 };
 
-// A difference of deltas other than zero, behind the first one of its prefix.
+// A difference of deltas other than zero.
 int64_t take_step(FieldReader& fields) {
-  unsigned ones = 1;
-  while (ones < kMostOnes && fields.take_bit()) ++ones;
+  const unsigned ones = std::min(static_cast<unsigned>(std::countr_one(fields.ahead())), kMostOnes);
+  fields.skip(ones == kMostOnes ? ones : ones + 1);
   const unsigned width = kStepClasses[ones - 1].bits;
   const unsigned unused = kWordBits - width;
   return static_cast<int64_t>(fields.take(width) << unused) >> unused;
@@ -232,13 +250,26 @@ void Chunk::Decoder::next_compressed(std::span<Sample> samples) {
   unsigned length = length_;
   unsigned trailing = trailing_;
   for (Sample& sample : samples) {
-    if (fields.take_bit()) delta = sum(delta, take_step(fields));
+    uint64_t field = fields.ahead();
+    if ((field & 1) != 0) {
+      delta = sum(delta, take_step(fields));
+      field = fields.ahead();
+    } else {
+      fields.skip(1);
+      field >>= 1;
+    }
     timestamp = sum(timestamp, delta);
-    if (fields.take_bit()) {
-      if (fields.take_bit()) {
-        const auto leading = static_cast<unsigned>(fields.take(kLeadingBits));
-        length = static_cast<unsigned>(fields.take(kLengthBits)) + 1;
+    if ((field & 1) == 0) {
+      fields.skip(1);
+    } else {
+      constexpr unsigned kPrefixBits = 2;
+      fields.skip(kPrefixBits);
+      if ((field & 2) != 0) {
+        const auto leading = static_cast<unsigned>(low_bits(field >> kPrefixBits, kLeadingBits));
+        field >>= kPrefixBits + kLeadingBits;
+        length = static_cast<unsigned>(low_bits(field, kLengthBits)) + 1;
         trailing = kWordBits - leading - length;
+        fields.skip(kLeadingBits + kLengthBits);
       }
       // Bytes of a file may tell of more bits than there are, or use a length before there is one.
       if (length == 0 || trailing >= kWordBits) {
