@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <new>
+#include <string>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
