@@ -289,6 +289,8 @@ TEST_CASE("LOCK TIMELINE draws a row for each client", "[locks]") {
   const std::string svg = scene.run("carl", "LOCK TIMELINE lock FORMAT svg");
   CHECK(svg.find("<svg xmlns=\"http://www.w3.org/2000/svg\"") != std::string::npos);
   CHECK(svg.find("</svg>") != std::string::npos);
+  // The names, the plot, the margin; a row each for anna and bob, the findings' signs, their words.
+  CHECK(svg.find("width=\"960\" height=\"182\" viewBox=\"0 0 960 182\"") != std::string::npos);
 }
 
 TEST_CASE("A lock that counts is known by its scripts", "[locks]") {

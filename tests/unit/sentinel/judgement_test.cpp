@@ -48,6 +48,46 @@ TEST_CASE("A replica is asked for INFO each second while its link to the master 
   CHECK(asked_in(30 * kSecond) >= 20);
 }
 
+TEST_CASE("A replica that says it is a master is told to follow, while its master is in order",
+          "[sentinel]") {
+  World world(3);
+  world.build(1, 1, 2);
+  Node& node = *world.nodes()[0];
+  world.run_for(25 * kSecond);
+  FakeServer& replica = *world.servers()[1];
+  const bool is_in_order = GENERATE(true, false);
+  // Alone it cannot fail the master over.
+  world.servers()[0]->frozen = !is_in_order;
+  if (!is_in_order)
+    REQUIRE(world.run_until([&] { return node.master().has(kSdown); }, 20 * kSecond));
+  replica.master_ip.clear();
+  // Newer news would have come within four hello messages.
+  world.run_for(8 * kSecond);
+  CHECK_FALSE(node.has_told("+convert-to-slave"));
+  world.run_for(30 * kSecond);
+  CHECK(node.has_told("+convert-to-slave") == is_in_order);
+  CHECK(replica.is_master() == !is_in_order);
+}
+
+TEST_CASE("A replica of another server is told to follow its master after the failover-timeout",
+          "[sentinel]") {
+  World world(4);
+  world.build(2, 1, 2);
+  Node& node = *world.nodes()[0];
+  world.run_for(25 * kSecond);
+  node.master().failover_timeout_ms = 60 * kSecond;
+  FakeServer& replica = *world.servers()[1];
+  const std::string own_master = replica.master_ip;
+  const std::string other = world.servers()[2]->ip;
+  replica.master_ip = other;
+  world.run_for(60 * kSecond);
+  CHECK_FALSE(node.has_told("+fix-slave-config"));
+  CHECK(replica.master_ip == other);
+  world.run_for(30 * kSecond);
+  CHECK(node.has_told("+fix-slave-config"));
+  CHECK(replica.master_ip == own_master);
+}
+
 TEST_CASE("Errors in place of PONG count as silence, but for those of a server that is loading",
           "[sentinel]") {
   World world(2);

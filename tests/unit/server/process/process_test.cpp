@@ -14,6 +14,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <utility>
 
 #include "base/assert.h"
 #include "server/process/crash_report.h"
@@ -177,6 +178,33 @@ TEST_CASE("The title of the process fills in its template", "[process]") {
   CHECK(expand_proc_title("{{a {port}", values, "") == "{a 6379");
   CHECK_FALSE(expand_proc_title("{nothing}", values, ""));
   CHECK_FALSE(expand_proc_title("{title", values, ""));
+}
+
+TEST_CASE("A title takes the place of the arguments and of the environment behind them",
+          "[process]") {
+  // Three strings that follow one another, and one elsewhere.
+  char memory[] = "server\0--port\0A=1\0not its own";
+  char elsewhere[] = "B=2";
+  char* arguments[] = {memory, memory + 7, nullptr};
+  char* variables[] = {memory + 14, elsewhere, nullptr};
+  constexpr size_t kRoom = 18;
+  char** const own_environment = std::exchange(environ, variables);
+  ProcessTitle title(2, arguments);
+  environ = own_environment;
+  CHECK(std::string(variables[0]) == "A=1");
+  CHECK(std::string(variables[1]) == "B=2");
+  CHECK(variables[0] != memory + 14);
+  const auto shown = [&] { return std::string(memory, kRoom); };
+  title.set("latchkey");
+  CHECK(shown() == "latchkey" + std::string(kRoom - 8, '\0'));
+  title.set("0123456789abcdefg");
+  CHECK(shown() == "0123456789abcdefg" + std::string(1, '\0'));
+  title.set("0123456789abcdefgh");
+  CHECK(shown() == "0123456789abcdefg" + std::string(1, '\0'));
+  title.set("");
+  CHECK(shown() == std::string(kRoom, '\0'));
+  CHECK(std::string(memory + kRoom) == "not its own");
+  for (char* variable : {variables[0], variables[1]}) std::free(variable);
 }
 
 TEST_CASE("A check that went well is OK, another gives its advice", "[process]") {
