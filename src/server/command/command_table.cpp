@@ -169,7 +169,7 @@ void CommandNames::rebuild(std::span<const Command* const> commands,
   words_ = words;
   const size_t count = std::bit_ceil(std::max(kMinSlots, commands.size() * kSlotsPerCommand));
   known_.clear();
-  known_.reserve(count / kSlotsPerCommand);
+  known_.reserve(kMostCommands);
   slots_.assign(count, kEmpty);
   slot_mask_ = count - 1;
   slot_shift_ = static_cast<unsigned>(64 - std::countr_zero(count));
@@ -188,7 +188,6 @@ void CommandNames::insert(std::string_view word, uint32_t id) {
   constexpr Word kWholeByte = 0xFF;
   Name known;
   known.size = static_cast<uint32_t>(word.size());
-  known.id = id;
   const size_t head_size = std::min(word.size(), sizeof(Word));
   std::string head_mask(sizeof(Word), static_cast<char>(kWholeByte));
   std::string tail_mask(sizeof(Word),
@@ -208,13 +207,14 @@ void CommandNames::insert(std::string_view word, uint32_t id) {
   LK_ASSERT(find(word) == kNone);
   size_t at = slot_of(head_of(word), tail_of(word), word.size());
   while (slots_[at] != kEmpty) at = (at + 1) & slot_mask_;
-  LK_ASSERT(known_.size() < kEmpty);
-  slots_[at] = static_cast<uint16_t>(known_.size());
-  known_.push_back(known);
+  LK_ASSERT(id < kEmpty);
+  slots_[at] = static_cast<uint16_t>(id);
+  if (id >= known_.size()) known_.resize(id + size_t{1});
+  known_[id] = known;
 }
 
-bool CommandNames::is_named(const Name& known, std::string_view name) const {
-  return base::equal_ignoring_case(words_[known.id], name);
+bool CommandNames::is_named(uint32_t id, std::string_view name) const {
+  return base::equal_ignoring_case(words_[id], name);
 }
 
 // --- The set -------------------------------------------------------------------------------------

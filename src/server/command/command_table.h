@@ -112,12 +112,12 @@ class CommandNames {
     const Word head = head_of(name);
     const Word tail = tail_of(name);
     for (size_t at = slot_of(head, tail, name.size());; at = (at + 1) & slot_mask_) {
-      const uint16_t place = slots_[at];
-      if (place == kEmpty) return kNone;
-      const Name& known = known_[place];
+      const uint16_t id = slots_[at];
+      if (id == kEmpty) return kNone;
+      const Name& known = known_[id];
       if ((head & known.head_mask) == known.head && (tail & known.tail_mask) == known.tail &&
-          known.size == name.size() && (name.size() <= 2 * sizeof(Word) || is_named(known, name))) {
-        return known.id;
+          known.size == name.size() && (name.size() <= 2 * sizeof(Word) || is_named(id, name))) {
+        return id;
       }
     }
   }
@@ -133,7 +133,6 @@ class CommandNames {
     Word tail = 0;
     Word tail_mask = 0;
     uint32_t size = 0;
-    uint32_t id = kNone;
   };
 
   // The first eight bytes, fewer with zeros after them.
@@ -165,11 +164,12 @@ class CommandNames {
     return static_cast<size_t>(mixed >> slot_shift_);
   }
   // For names longer than the two words.
-  bool is_named(const Name& known, std::string_view name) const;
+  bool is_named(uint32_t id, std::string_view name) const;
   void insert(std::string_view word, uint32_t id);
 
-  std::vector<Name> known_;
-  // Places in known_, or kEmpty; a power of two of them, most of them empty.
+  std::vector<Name> known_;  // by id
+  // Ids, or kEmpty; a power of two of them, most of them empty. What follows from an id need not
+  // wait for the name to be compared.
   static constexpr uint16_t kEmpty = UINT16_MAX;
   std::vector<uint16_t> slots_;
   size_t slot_mask_ = 0;
