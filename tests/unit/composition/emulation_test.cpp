@@ -6,6 +6,7 @@
 #include "composition/whole_server.h"
 #include "unit/catch.h"
 #include "unit/server_fixture.h"
+#include "unit/temporary_directory.h"
 
 namespace latchkey::tests {
 
@@ -18,7 +19,9 @@ class Emulating {
  public:
   explicit Emulating(const std::string& settings) {
     log_.set_level(base::LogLevel::kNothing);
-    auto made = WholeServer::make_space(settings, {.clock = clock_, .log = log_, .loop = &loop_});
+    // Other tests may run in the same directory at the same time.
+    auto made = WholeServer::make_space(settings + directory_.setting(),
+                                        {.clock = clock_, .log = log_, .loop = &loop_});
     if (!made) {
       error = std::move(made).error();
       return;
@@ -38,6 +41,7 @@ class Emulating {
   server::ConfigError error;
 
  private:
+  TemporaryDirectory directory_;
   base::VirtualClock clock_;
   base::Logger log_;
   net::Loop loop_;
