@@ -20,79 +20,77 @@ class ValueWriter {
  public:
   explicit ValueWriter(lua_State* lua) : lua_(lua) {}
 
-  // Writes the value on top of the stack, and leaves it there.
-  void write(int depth = 0);
+  // Writes the value at that place of the stack, counted from its bottom.
+  void write(int place, int depth = 0);
   std::string take() { return std::move(text_); }
 
  private:
-  void number();
-  void table(int depth);
-  bool is_array();
+  void number(int place);
+  void table(int place, int depth);
+  bool is_array(int place);
   // Writes a value without a text form by its kind and address.
-  void other();
+  void other(int place);
 
   lua_State* lua_;
   std::string text_;
 };
 
-void ValueWriter::write(int depth) {
+void ValueWriter::write(int place, int depth) {
   if (depth == kDeepestTable || lua_checkstack(lua_, LUA_MINSTACK) == 0) {
     text_ += "<max recursion level reached! Nested table?>";
     return;
   }
-  switch (lua_type(lua_, -1)) {
+  switch (lua_type(lua_, place)) {
     case LUA_TNIL:
       text_ += "nil";
       return;
     case LUA_TBOOLEAN:
-      text_ += lua_toboolean(lua_, -1) != 0 ? "true" : "false";
+      text_ += lua_toboolean(lua_, place) != 0 ? "true" : "false";
       return;
     case LUA_TNUMBER:
-      return number();
+      return number(place);
     case LUA_TSTRING:
-      return base::append_quoted(&text_, text_at(lua_, -1));
+      return base::append_quoted(&text_, text_at(lua_, place));
     case LUA_TTABLE:
-      return table(depth);
+      return table(place, depth);
     default:
-      return other();
+      return other(place);
   }
 }
 
-void ValueWriter::number() {
+void ValueWriter::number(int place) {
   char digits[32];
-  const int size = std::snprintf(digits, sizeof digits, "%g", lua_tonumber(lua_, -1));
+  const int size = std::snprintf(digits, sizeof digits, "%g", lua_tonumber(lua_, place));
   text_.append(digits, static_cast<size_t>(size));
 }
 
-void ValueWriter::other() {
-  const bool is_light = lua_type(lua_, -1) == LUA_TLIGHTUSERDATA;
-  const char* kind = is_light ? "light-userdata" : luaL_typename(lua_, -1);
+void ValueWriter::other(int place) {
+  const bool is_light = lua_type(lua_, place) == LUA_TLIGHTUSERDATA;
+  const char* kind = is_light ? "light-userdata" : luaL_typename(lua_, place);
   char text[64];
-  std::snprintf(text, sizeof text, "\"%s@%p\"", kind, lua_topointer(lua_, -1));
+  std::snprintf(text, sizeof text, "\"%s@%p\"", kind, lua_topointer(lua_, place));
   text_ += text;
 }
 
-bool ValueWriter::is_array() {
+bool ValueWriter::is_array(int place) {
   int expected = 1;
-  return for_each_pair(lua_, [&] {
-    return lua_type(lua_, -2) == LUA_TNUMBER && lua_tonumber(lua_, -2) == expected++;
+  return for_each_pair(lua_, place, [&](const TableOrder::Pair& pair) {
+    return lua_type(lua_, pair.key) == LUA_TNUMBER && lua_tonumber(lua_, pair.key) == expected++;
   });
 }
 
-void ValueWriter::table(int depth) {
-  const bool bare = is_array();
+void ValueWriter::table(int place, int depth) {
+  const bool bare = is_array(place);
   const char* separator = "";
   text_ += '{';
-  for_each_pair(lua_, [&] {
+  for_each_pair(lua_, place, [&](const TableOrder::Pair& pair) {
     text_ += std::exchange(separator, "; ");
     if (!bare) {
       text_ += '[';
-      lua_pushvalue(lua_, -2);
-      write(depth + 1);
-      lua_pop(lua_, 1);
+      write(pair.key, depth + 1);
       text_ += "]=";
     }
-    write(depth + 1);
+    write(pair.value, depth + 1);
     return true;
   });
   text_ += '}';
@@ -212,7 +210,7 @@ void ReplyWriter::write() {
 std::string value_text(lua_State* lua, int index) {
   lua_pushvalue(lua, index);
   ValueWriter writer(lua);
-  writer.write();
+  writer.write(lua_gettop(lua));
   lua_pop(lua, 1);
   return writer.take();
 }

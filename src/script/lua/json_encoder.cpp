@@ -13,7 +13,6 @@
 #include "script/lua/interpreter.h"
 #include "script/lua/lua_json.h"
 #include "script/lua/lua_text.h"
-#include "script/lua/table_order.h"
 
 namespace latchkey::script {
 
@@ -94,13 +93,17 @@ JsonEncoder::JsonEncoder(lua_State* lua, const JsonOptions& options)
   text_.reserve(kUsualSize);
 }
 
-bool JsonEncoder::fail_value(int index, const char* reason) {
-  std::snprintf(error_, sizeof error_, "Cannot serialise %s: %s", luaL_typename(lua_, index),
+bool JsonEncoder::fail_value(int place, const char* reason) {
+  std::snprintf(error_, sizeof error_, "Cannot serialise %s: %s", luaL_typename(lua_, place),
                 reason);
   return false;
 }
 
-bool JsonEncoder::value(int depth) {
+bool JsonEncoder::encode() {
+  return value(lua_gettop(lua_), 0);
+}
+
+bool JsonEncoder::value(int place, int depth) {
   constexpr unsigned kPollInterval = 4096;
   if (text_.size() > kLongestText) {
     std::snprintf(error_, sizeof error_, "Cannot serialise: the text is too long");
@@ -113,41 +116,41 @@ bool JsonEncoder::value(int depth) {
       return false;
     }
   }
-  switch (lua_type(lua_, -1)) {
+  switch (lua_type(lua_, place)) {
     case LUA_TSTRING:
-      string(-1);
+      string(text_at(lua_, place));
       return true;
     case LUA_TNUMBER:
-      return number(-1);
+      return number(place);
     case LUA_TBOOLEAN:
-      text_ += lua_toboolean(lua_, -1) != 0 ? "true" : "false";
+      text_ += lua_toboolean(lua_, place) != 0 ? "true" : "false";
       return true;
     case LUA_TNIL:
       text_ += "null";
       return true;
     case LUA_TTABLE:
-      return table(depth + 1);
+      return table(place, depth + 1);
     case LUA_TLIGHTUSERDATA:
-      if (lua_touserdata(lua_, -1) != nullptr) break;
+      if (lua_touserdata(lua_, place) != nullptr) break;
       text_ += "null";
       return true;
     default:
       break;
   }
-  return fail_value(-1, "type not supported");
+  return fail_value(place, "type not supported");
 }
 
-void JsonEncoder::string(int index) {
+void JsonEncoder::string(std::string_view text) {
   text_ += '"';
-  append_escaped(text_, text_at(lua_, index));
+  append_escaped(text_, text);
   text_ += '"';
 }
 
-bool JsonEncoder::number(int index) {
-  const double value = lua_tonumber(lua_, index);
+bool JsonEncoder::number(int place) {
+  const double value = lua_tonumber(lua_, place);
   if (!std::isfinite(value)) {
     if (options_.encode_invalid_numbers == JsonOptions::kRefuse)
-      return fail_value(index, "must not be NaN or Inf");
+      return fail_value(place, "must not be NaN or Inf");
     if (options_.encode_invalid_numbers == JsonOptions::kNull) {
       text_ += "null";
     } else {
@@ -164,7 +167,7 @@ bool JsonEncoder::number(int index) {
   return true;
 }
 
-bool JsonEncoder::table(int depth) {
+bool JsonEncoder::table(int place, int depth) {
   // A key, a value and a temporary.
   constexpr int kSlots = 3;
   if (depth > options_.encode_max_depth || lua_checkstack(lua_, kSlots) == 0 ||
@@ -172,14 +175,14 @@ bool JsonEncoder::table(int depth) {
     std::snprintf(error_, sizeof error_, "Cannot serialise, excessive nesting (%d)", depth);
     return false;
   }
-  if (is_marked()) return array(depth, static_cast<int>(lua_objlen(lua_, -1)));
+  if (is_marked(place)) return array(place, depth, static_cast<int>(lua_objlen(lua_, place)));
   int length = 0;
-  if (!measure_array(&length)) return false;
-  return length > 0 ? array(depth, length) : object(depth);
+  if (!measure_array(place, &length)) return false;
+  return length > 0 ? array(place, depth, length) : object(place, depth);
 }
 
-bool JsonEncoder::is_marked() const {
-  if (lua_getmetatable(lua_, -1) == 0) return false;
+bool JsonEncoder::is_marked(int place) const {
+  if (lua_getmetatable(lua_, place) == 0) return false;
   lua_getfield(lua_, LUA_REGISTRYINDEX, kArrayMetatable);
   bool marked = lua_rawequal(lua_, -1, -2) != 0;
   if (!marked) {
@@ -191,11 +194,11 @@ bool JsonEncoder::is_marked() const {
   return marked;
 }
 
-bool JsonEncoder::measure_array(int* length) {
+bool JsonEncoder::measure_array(int place, int* length) {
   int64_t places = 0;
   int64_t values = 0;
   *length = 0;
-  for (lua_pushnil(lua_); lua_next(lua_, -2) != 0; lua_pop(lua_, 1)) {
+  for (lua_pushnil(lua_); lua_next(lua_, place) != 0; lua_pop(lua_, 1)) {
     const double key = lua_type(lua_, -2) == LUA_TNUMBER ? lua_tonumber(lua_, -2) : 0;
     if (!(key >= 1 && key <= INT32_MAX && std::floor(key) == key)) {
       lua_pop(lua_, 2);
@@ -206,53 +209,51 @@ bool JsonEncoder::measure_array(int* length) {
   }
   if (options_.sparse_ratio > 0 && places > values * options_.sparse_ratio &&
       places > options_.sparse_safe) {
-    return options_.sparse_convert || fail_value(-1, "excessively sparse array");
+    return options_.sparse_convert || fail_value(place, "excessively sparse array");
   }
   *length = static_cast<int>(places);
   return true;
 }
 
-bool JsonEncoder::array(int depth, int length) {
+bool JsonEncoder::array(int place, int depth, int length) {
   text_ += '[';
+  const int element = lua_gettop(lua_) + 1;
   for (int i = 1; i <= length; ++i) {
     if (i > 1) text_ += ',';
-    lua_rawgeti(lua_, -1, i);
-    if (!value(depth)) return false;
+    lua_rawgeti(lua_, place, i);
+    if (!value(element, depth)) return false;
     lua_pop(lua_, 1);
   }
   text_ += ']';
   return true;
 }
 
-bool JsonEncoder::object(int depth) {
+bool JsonEncoder::object(int place, int depth) {
   text_ += '{';
   bool first = true;
-  const auto write = [&] {
+  const auto write = [&](const TableOrder::Pair& pair) {
     if (!first) text_ += ',';
     first = false;
-    if (!key()) return false;
+    if (!key(pair)) return false;
     text_ += ':';
-    return value(depth);
+    return value(pair.value, depth);
   };
-  if (!for_each_pair(lua_, write)) return false;
+  if (!for_each_pair(lua_, place, write)) return false;
   text_ += '}';
   return true;
 }
 
-bool JsonEncoder::key() {
-  constexpr int kKey = -2;
-  switch (lua_type(lua_, kKey)) {
-    case LUA_TSTRING:
-      string(kKey);
-      return true;
-    case LUA_TNUMBER:
-      text_ += '"';
-      if (!number(kKey)) return false;
-      text_ += '"';
-      return true;
-    default:
-      return fail_value(kKey, "table key must be a number or string");
+bool JsonEncoder::key(const TableOrder::Pair& pair) {
+  if (pair.text.data() != nullptr) {
+    string(pair.text);
+    return true;
   }
+  if (lua_type(lua_, pair.key) != LUA_TNUMBER)
+    return fail_value(pair.key, "table key must be a number or string");
+  text_ += '"';
+  if (!number(pair.key)) return false;
+  text_ += '"';
+  return true;
 }
 
 }  // namespace latchkey::script

@@ -11,8 +11,10 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 #include "script/lua/json_options.h"
+#include "script/lua/table_order.h"
 
 struct lua_State;
 
@@ -28,26 +30,25 @@ class JsonEncoder {
   // Appends the value on top of the stack. False, with the reason in error(), when it cannot be
   // encoded or when the script is being stopped. Raises no Lua errors as long as memory is not
   // limited; restores the stack only on success.
-  bool encode() { return value(0); }
+  bool encode();
 
   const std::string& text() const { return text_; }
   const char* error() const { return error_; }
 
  private:
-  bool value(int depth);
-  // Key or value at a place of the stack.
-  bool number(int index);
-  void string(int index);
-  bool table(int depth);
-  bool is_marked() const;
-  bool array(int depth, int length);
-  bool object(int depth);
-  // Appends the key below the value on top of the stack.
-  bool key();
-  // Gives the length of the table on top of the stack as an array, 0 for an object. False, with
-  // error() set, when it is too sparse.
-  bool measure_array(int* length);
-  bool fail_value(int index, const char* reason);
+  void string(std::string_view text);
+  // Append what is at that place of the stack, counted from its bottom.
+  bool value(int place, int depth);
+  bool number(int place);
+  bool table(int place, int depth);
+  bool array(int place, int depth, int length);
+  bool object(int place, int depth);
+  bool key(const TableOrder::Pair& pair);
+  bool is_marked(int place) const;
+  // Gives the length of a table as an array, 0 for an object. False, with error() set, when it is
+  // too sparse.
+  bool measure_array(int place, int* length);
+  bool fail_value(int place, const char* reason);
 
   lua_State* lua_;
   const JsonOptions& options_;

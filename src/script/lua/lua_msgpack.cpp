@@ -49,14 +49,15 @@ class Packer {
  public:
   // Tables nested more deeply become nil.
   static constexpr int kDeepest = 16;
-  // Stack slots that a value may need.
+  // Stack slots that a value may need, besides what TableOrder takes by itself.
   static constexpr int kSlots = kDeepest * 3 + 3;
 
   explicit Packer(lua_State* lua) : lua_(lua) { bytes_.reserve(kUsualSize); }
 
-  // Appends the value on top of the stack, and leaves it there. Raises no errors. False when the
-  // result exceeds a Lua string's size or the memory limit, or when the script is being stopped.
-  bool pack(int depth = 0);
+  // Appends the value at that place of the stack, counted from its bottom. Raises no errors. False
+  // when the result exceeds a Lua string's size or the memory limit, or when the script is being
+  // stopped; what is on the stack then is not to be used.
+  bool pack(int place, int depth = 0);
   const std::string& bytes() const { return bytes_; }
 
  private:
@@ -65,8 +66,9 @@ class Packer {
 
   // Appends a first byte, and the `size` low bytes of a number, the highest first.
   void lead(int byte, uint64_t value = 0, unsigned size = 0) {
+    if (size == 0) return bytes_.push_back(static_cast<char>(byte));
     char head[1 + sizeof value] = {static_cast<char>(byte)};
-    const uint64_t big_endian = __builtin_bswap64(value) >> (size == 0 ? 0 : 64 - 8 * size);
+    const uint64_t big_endian = __builtin_bswap64(value) >> (64 - 8 * size);
     std::memcpy(head + 1, &big_endian, sizeof big_endian);
     bytes_.append(head, 1 + size);
   }
@@ -75,11 +77,11 @@ class Packer {
   void integer(int64_t value);
   // Appends the head of an array or a map.
   void collection(int fix, int lead16, size_t size);
-  bool table(int depth);
-  bool array(int depth, size_t size);
-  bool map(int depth);
-  // Whether the keys of the table on top of the stack are 1 .. `*size`.
-  bool is_array(size_t* size);
+  bool table(int place, int depth);
+  bool array(int place, int depth, size_t size);
+  bool map(int place, int depth);
+  // Whether the keys of the table are 1 .. `*size`.
+  bool is_array(int place, size_t* size);
 
   lua_State* lua_;
   std::string bytes_;
@@ -131,10 +133,10 @@ void Packer::collection(int fix, int lead16, size_t size) {
   }
 }
 
-bool Packer::is_array(size_t* size) {
+bool Packer::is_array(int place, size_t* size) {
   double highest = 0;
   *size = 0;
-  for (lua_pushnil(lua_); lua_next(lua_, -2) != 0; lua_pop(lua_, 1)) {
+  for (lua_pushnil(lua_); lua_next(lua_, place) != 0; lua_pop(lua_, 1)) {
     const double key = lua_type(lua_, -2) == LUA_TNUMBER ? lua_tonumber(lua_, -2) : 0;
     if (!(key >= 1) || key != std::floor(key)) {
       lua_pop(lua_, 2);
@@ -147,37 +149,40 @@ bool Packer::is_array(size_t* size) {
   return highest == static_cast<double>(*size);
 }
 
-bool Packer::array(int depth, size_t size) {
+bool Packer::array(int place, int depth, size_t size) {
   collection(kFixArray, kArray16, size);
+  const int element = lua_gettop(lua_) + 1;
   for (size_t i = 1; i <= size; ++i) {
-    lua_rawgeti(lua_, -1, static_cast<int>(i));
-    if (!pack(depth)) return false;
+    lua_rawgeti(lua_, place, static_cast<int>(i));
+    if (!pack(element, depth)) return false;
     lua_pop(lua_, 1);
   }
   return true;
 }
 
-bool Packer::map(int depth) {
-  const TableOrder order(lua_);
+bool Packer::map(int place, int depth) {
+  const TableOrder order(lua_, place);
   collection(kFixMap, kMap16, order.size());
-  return for_each_pair(lua_, order, [&] {
-    lua_pushvalue(lua_, -2);
-    if (!pack(depth)) return false;
-    lua_pop(lua_, 1);
-    return pack(depth);
+  return for_each_pair(lua_, place, order, [&](const TableOrder::Pair& pair) {
+    if (pair.text.data() != nullptr) {
+      string(pair.text);
+    } else if (!pack(pair.key, depth)) {
+      return false;
+    }
+    return pack(pair.value, depth);
   });
 }
 
-bool Packer::table(int depth) {
+bool Packer::table(int place, int depth) {
   if (depth > kDeepest) {
     lead(kNil);
     return true;
   }
   size_t size = 0;
-  return is_array(&size) ? array(depth, size) : map(depth);
+  return is_array(place, &size) ? array(place, depth, size) : map(place, depth);
 }
 
-bool Packer::pack(int depth) {
+bool Packer::pack(int place, int depth) {
   constexpr unsigned kPollInterval = 4096;
   if (bytes_.size() > kLongest) return false;
   if (++values_ % kPollInterval == 0) {
@@ -185,18 +190,18 @@ bool Packer::pack(int depth) {
     if (!interpreter.poll_quietly(lua_)) return false;
     if (bytes_.size() > interpreter.memory().left()) return false;
   }
-  switch (lua_type(lua_, -1)) {
+  switch (lua_type(lua_, place)) {
     case LUA_TSTRING:
-      string(text_at(lua_, -1));
+      string(text_at(lua_, place));
       return true;
     case LUA_TNUMBER:
-      number(lua_tonumber(lua_, -1));
+      number(lua_tonumber(lua_, place));
       return true;
     case LUA_TBOOLEAN:
-      lead(lua_toboolean(lua_, -1) != 0 ? kTrue : kFalse);
+      lead(lua_toboolean(lua_, place) != 0 ? kTrue : kFalse);
       return true;
     case LUA_TTABLE:
-      return table(depth + 1);
+      return table(place, depth + 1);
     default:
       lead(kNil);
       return true;
@@ -214,11 +219,8 @@ int pack(lua_State* lua) {
     const LuaMemory::Exemption no_limit(interpreter.memory());
     Packer packer(lua);
     bool fits = true;
-    for (int i = 1; i <= count && fits; ++i) {
-      lua_pushvalue(lua, i);
-      fits = packer.pack();
-      lua_settop(lua, count);
-    }
+    for (int i = 1; i <= count && fits; ++i) fits = packer.pack(i);
+    lua_settop(lua, count);
     if (fits && packer.bytes().size() <= interpreter.memory().left()) {
       push_text(lua, packer.bytes());
       return 1;
@@ -269,9 +271,8 @@ void Unpacker::array(size_t size) {
   lua_newtable(lua_);
   luaL_checkstack(lua_, 1, "in function mp_decode_to_lua_array");
   for (size_t i = 1; i <= size; ++i) {
-    lua_pushnumber(lua_, static_cast<double>(i));
     unpack();
-    lua_rawset(lua_, -3);
+    lua_rawseti(lua_, -2, static_cast<int>(i));
   }
 }
 
@@ -279,11 +280,12 @@ void Unpacker::map(size_t size) {
   lua_newtable(lua_);
   for (size_t i = 0; i < size; ++i) {
     unpack();
-    if (lua_isnil(lua_, -1)) {
+    const int type = lua_type(lua_, -1);
+    if (type == LUA_TNIL) {
       lua_pushliteral(lua_, "table index is nil");
       lua_error(lua_);
     }
-    if (lua_type(lua_, -1) == LUA_TNUMBER && std::isnan(lua_tonumber(lua_, -1))) {
+    if (type == LUA_TNUMBER && std::isnan(lua_tonumber(lua_, -1))) {
       lua_pushliteral(lua_, "table index is NaN");
       lua_error(lua_);
     }

@@ -37,27 +37,45 @@ uint32_t array_place(double number) {
              : 0;
 }
 
+template <typename T>
+uint64_t load(const char* bytes) {
+  T value = 0;
+  std::memcpy(&value, bytes, sizeof value);
+  return value;
+}
+
+// The first 8 bytes, the first one highest, and zeros behind the end. Of shorter texts by two loads
+// that overlap: to copy a number of bytes that the compiler does not know costs a call.
 uint64_t prefix_of(std::string_view text) {
+  const size_t size = text.size();
+  const char* const begin = text.data();
   uint64_t bytes = 0;
-  std::memcpy(&bytes, text.data(), std::min(text.size(), sizeof bytes));
+  if (size >= sizeof bytes) {
+    bytes = load<uint64_t>(begin);
+  } else if (size >= 4) {
+    bytes = load<uint32_t>(begin) | load<uint32_t>(begin + size - 4) << 8 * (size - 4);
+  } else if (size > 0) {
+    bytes = load<uint8_t>(begin) | load<uint8_t>(begin + size / 2) << 8 * (size / 2) |
+            load<uint8_t>(begin + size - 1) << 8 * (size - 1);
+  }
   return __builtin_bswap64(bytes);
 }
 
 }  // namespace
 
-TableOrder::TableOrder(lua_State* lua) : table_(lua_gettop(lua)) {
+TableOrder::TableOrder(lua_State* lua, int table) : table_(table), height_(lua_gettop(lua)) {
   // The pairs of tables that are nested so deeply that they would fill a good part of the stack
   // that a function may have are not kept there.
   constexpr int kHighestPlace = 512;
-  constexpr int kSlots = 2 * kFewPairs + 4;
-  are_kept_ = table_ < kHighestPlace && lua_checkstack(lua, kSlots) != 0;
+  constexpr int kSlots = 2 * kFewPairs + LUA_MINSTACK;
+  are_kept_ = height_ < kHighestPlace && lua_checkstack(lua, kSlots) != 0;
   for (lua_pushnil(lua); lua_next(lua, table_) != 0;) {
     add_key(lua);
     if (keys_.size() > kFewPairs && are_kept_) {
       are_kept_ = false;
       lua_pop(lua, 1);
-      lua_replace(lua, table_ + 1);
-      lua_settop(lua, table_ + 1);
+      lua_replace(lua, height_ + 1);
+      lua_settop(lua, height_ + 1);
     } else if (are_kept_) {
       lua_pushvalue(lua, -2);
     } else {
@@ -136,15 +154,16 @@ void TableOrder::order_by_place(size_t first) {
   const std::span<uint32_t> rest = std::span(order_.data(), order_.size()).subspan(first);
   if (rest.size() < 2) return;
   const size_t places = std::bit_ceil(rest.size());
+  for (const uint32_t index : rest) keys_[index].place = place_of(keys_[index], places);
   Indexes table(places, kNobody);
   size_t free = places;
   for (const uint32_t index : rest) {
-    size_t place = place_of(keys_[index], places);
+    size_t place = keys_[index].place;
     if (const uint32_t other = table[place]; other != kNobody) {
       do --free;
       while (table[free] != kNobody);
       // A key that is not in its main slot moves away; otherwise the new key takes the free slot.
-      if (place_of(keys_[other], places) != place) {
+      if (keys_[other].place != place) {
         table[free] = other;
       } else {
         place = free;
@@ -156,14 +175,12 @@ void TableOrder::order_by_place(size_t first) {
                [](uint32_t index) { return index != kNobody; });
 }
 
-void TableOrder::push_pair(lua_State* lua, size_t i) const {
+TableOrder::Pair TableOrder::pair(lua_State* lua, size_t i) const {
   const uint32_t index = order_[i];
   const Key& key = keys_[index];
   if (are_kept_) {
-    const int place = table_ + 1 + 2 * static_cast<int>(index);
-    lua_pushvalue(lua, place);
-    lua_pushvalue(lua, place + 1);
-    return;
+    const int place = height_ + 1 + 2 * static_cast<int>(index);
+    return {place, place + 1, key.text};
   }
   switch (key.kind) {
     case Key::Kind::kString:
@@ -176,7 +193,8 @@ void TableOrder::push_pair(lua_State* lua, size_t i) const {
       lua_pushboolean(lua, key.kind == Key::Kind::kTrue ? 1 : 0);
   }
   lua_pushvalue(lua, -1);
-  lua_rawget(lua, -3);
+  lua_rawget(lua, table_);
+  return {height_ + 1, height_ + 2, key.text};
 }
 
 }  // namespace latchkey::script

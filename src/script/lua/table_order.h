@@ -17,23 +17,37 @@
 
 #include <boost/container/small_vector.hpp>
 
+#include "script/lua/lua_text.h"
+
 namespace latchkey::script {
 
 class TableOrder {
  public:
-  // Reads the keys of the table on top of the stack. O(n log n) of their number. Of a small table
-  // it leaves the pairs on the stack, where push_pair() finds them, until release().
-  explicit TableOrder(lua_State* lua);
-  // Makes the table the top of the stack again.
-  void release(lua_State* lua) const { lua_settop(lua, table_); }
+  struct Pair {
+    // Places on the stack, counted from its bottom.
+    int key;
+    int value;
+    // The key, if it is a string; otherwise its data is null.
+    std::string_view text = {};
+  };
+
+  // Reads the keys of the table at that place of the stack, counted from its bottom. O(n log n) of
+  // their number. Of a small table it leaves the pairs on the stack until release().
+  TableOrder(lua_State* lua, int table);
+  // Gives the stack the height that it had.
+  void release(lua_State* lua) const { lua_settop(lua, height_); }
 
   // False when a key's slot differs between starts of the server, as for keys that are tables.
   bool is_known() const { return is_known_; }
   // The number of pairs, also when the order is not known.
   size_t size() const { return keys_.size(); }
-  // Pushes a key and its value. REQUIRES: the stack as the constructor left it, the table
-  // unchanged.
-  void push_pair(lua_State* lua, size_t i) const;
+  // A pair, which is pushed if it is not there yet. REQUIRES: the stack as the constructor left it,
+  // the table unchanged.
+  Pair pair(lua_State* lua, size_t i) const;
+  // Takes what pair() has pushed from the stack. REQUIRES: nothing is on top of it.
+  void drop_pair(lua_State* lua) const {
+    if (!are_kept_) lua_settop(lua, height_);
+  }
 
  private:
   // Tables with more pairs are looked up again, and cost allocations.
@@ -44,6 +58,7 @@ class TableOrder {
     double number = 0;
     std::string_view text = {};
     uint64_t prefix = 0;  // its first 8 bytes, the first one highest
+    size_t place = 0;     // its main slot in the hash part
 
     bool operator<(const Key& other) const;
   };
@@ -51,7 +66,7 @@ class TableOrder {
 
   // Moves the keys of the array part to the front; returns how many.
   size_t array_part();
-  // Sorts the keys from `first` on by their slots in the hash part.
+  // Sorts the keys from `first` on by the slots of the hash part that they get.
   void order_by_place(size_t first);
   static size_t place_of(const Key& key, size_t places);
 
@@ -59,38 +74,41 @@ class TableOrder {
   void add_key(lua_State* lua);
 
   int table_;              // its place on the stack
-  bool are_kept_ = false;  // pairs are on the stack, from the place behind the table's on
+  int height_;             // of the stack before
+  bool are_kept_ = false;  // pairs are on the stack, from that height on
   boost::container::small_vector<Key, kFewPairs> keys_;  // in lua_next's order
   Indexes order_;                                        // of keys_
   bool is_known_ = true;
 };
 
-// Calls `visit` for each pair of the table on top of the stack, with the value on top and the key
-// below, in PUC Lua's order or, if that is not known, in LuaJIT's. Stops when `visit` returns
-// false, and then returns false. In the end the table is on top of the stack again. `order`: the
-// table's, just made.
+// Calls `visit` with each TableOrder::Pair of a table, in PUC Lua's order or, if that is not known,
+// in LuaJIT's. Stops when `visit` returns false, and then returns false. Only then may `visit`
+// leave something on the stack. In the end the stack is as high as before. `order`: the table's,
+// just made.
 template <typename Visit>
-bool for_each_pair(lua_State* lua, const TableOrder& order, Visit visit) {
+bool for_each_pair(lua_State* lua, int table, const TableOrder& order, Visit visit) {
   bool goes_on = true;
   if (order.is_known()) {
     for (size_t i = 0; goes_on && i < order.size(); ++i) {
-      order.push_pair(lua, i);
-      goes_on = visit();
-      if (goes_on) lua_pop(lua, 2);
+      goes_on = visit(order.pair(lua, i));
+      if (goes_on) order.drop_pair(lua);
     }
   } else {
     order.release(lua);
-    for (lua_pushnil(lua); goes_on && lua_next(lua, -2) != 0;) {
-      goes_on = visit();
-      if (goes_on) lua_pop(lua, 1);
+    const int key = lua_gettop(lua) + 1;
+    for (lua_pushnil(lua); goes_on && lua_next(lua, table) != 0;) {
+      const bool is_text = lua_type(lua, key) == LUA_TSTRING;
+      goes_on =
+          visit(TableOrder::Pair{key, key + 1, is_text ? text_at(lua, key) : std::string_view()});
+      if (goes_on) lua_settop(lua, key);
     }
   }
   order.release(lua);
   return goes_on;
 }
 template <typename Visit>
-bool for_each_pair(lua_State* lua, Visit visit) {
-  return for_each_pair(lua, TableOrder(lua), visit);
+bool for_each_pair(lua_State* lua, int table, Visit visit) {
+  return for_each_pair(lua, table, TableOrder(lua, table), visit);
 }
 
 }  // namespace latchkey::script
