@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the end-to-end tests (test_*.py beside this file) against the server that LATCHKEY_SERVER names.
+"""Runs the end-to-end tests (test_*.py beside this file and in its folders) against the server that LATCHKEY_SERVER names.
 
     LATCHKEY_SERVER=build/release/src/latchkey-server tests/e2e/run.py [-j N] [--except PATTERN]... [PATTERN...]
 
@@ -83,8 +83,10 @@ def main() -> int:
     parser.add_argument("--except", dest="left_out", action="append", default=[], metavar="PATTERN")
     parser.add_argument("patterns", nargs="*", metavar="PATTERN")
     options = parser.parse_args()
-    sys.path.insert(0, str(HERE))
-    paths = [path for path in sorted(HERE.glob("test_*.py"))
+    every_path = sorted(HERE.rglob("test_*.py"), key=lambda path: path.name)
+    # Modules are found by name, wherever they are.
+    sys.path[:0] = sorted({str(path.parent) for path in every_path} | {str(HERE)})
+    paths = [path for path in every_path
              if not options.patterns or any(word in path.name for word in options.patterns)]
     paths = [path for path in paths if not any(word in path.name for word in options.left_out)]
     if options.jobs > 1:

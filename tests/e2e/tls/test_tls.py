@@ -14,7 +14,7 @@ from pathlib import Path
 
 import harness
 
-MAKER = Path(__file__).resolve().parent.parent / "tls" / "make-certificates"
+MAKER = Path(__file__).resolve().parents[2] / "tls" / "make-certificates"
 
 
 class Certificates:
