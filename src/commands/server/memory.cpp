@@ -88,7 +88,7 @@ void memory_stats(CommandContext& ctx) {
   figures.add("clients.normal", memory.clients - replication.clients_memory);
   const SlotGate* const node = ctx.server.slot_gate();
   figures.add("cluster.links", node != nullptr ? node->link_figures().bytes : 0);
-  figures.add("aof.buffer", 0);
+  figures.add("aof.buffer", ctx.server.figures().persistence().aof.buffer_memory);
   figures.add("lua.caches", memory.scripts.scripts_bytes);
   figures.add("functions.caches", memory.scripts.functions_bytes);
   figures.add("script.VMs", memory.scripts.all_interpreter_bytes());
@@ -98,6 +98,7 @@ void memory_stats(CommandContext& ctx) {
     tables += database.table_bytes;
   }
   figures.add("overhead.db.hashtable.lut", tables);
+  // Tables grow by one bucket at a time, never by a second table beside the first.
   figures.add("overhead.db.hashtable.rehashing", 0);
   figures.add("overhead.total", memory.overhead());
   figures.add("db.dict.rehashing.count", 0);

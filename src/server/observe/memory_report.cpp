@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "server/client/client_info.h"
+#include "server/command/slot_gate.h"
 #include "server/server.h"
 #include "store/deadline_wheel.h"
 
@@ -40,7 +41,8 @@ ProcessMemory sampled_process_memory() {
 }  // namespace
 
 size_t MemoryReport::overhead() const {
-  size_t bytes = startup + clients + scripts.all_interpreter_bytes() + scripts.all_sources_bytes();
+  size_t bytes =
+      startup + clients + buffers + scripts.all_interpreter_bytes() + scripts.all_sources_bytes();
   for (const DatabaseMemory& database : databases)
     bytes += database.table_bytes + database.deadlines_bytes;
   return bytes;
@@ -77,6 +79,11 @@ MemoryReport measure_memory(Server& server) {
   report.allocator = process.allocator;
   report.scripts = server.figures().scripts();
   server.clients().for_each([&](Client& client) { report.clients += memory_usage(client); });
+  const ReplicationFigures replication = server.figures().replication();
+  const SlotGate* const node = server.slot_gate();
+  report.buffers = replication.backlog_memory + replication.full_sync_buffer +
+                   (node != nullptr ? node->link_figures().bytes : 0) +
+                   server.figures().persistence().aof.buffer_memory;
   for (int i = 0; i < server.database_count(); ++i) {
     const store::Keyspace& database = server.database(i);
     if (database.empty()) continue;

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "server/memory_limit.h"
+#include "server/observe/memory_report.h"
 #include "unit/catch.h"
 #include "unit/replication/master_fixture.h"
 
@@ -47,6 +48,19 @@ TEST_CASE("PSYNC of a new replica names the history and the offset of the snapsh
   CHECK(master.snapshots->place.replication_id == master.server.replication_id());
 }
 
+TEST_CASE("the backlog is no part of the dataset") {
+  Master master;
+  TestClient replica(master);
+  replica.run("SYNC");
+  master.finish_sync(replica, "D");
+  const server::MemoryReport memory = server::measure_memory(master.server);
+  const size_t backlog = master.server.figures().replication().backlog_memory;
+  CHECK(backlog > 0);
+  CHECK(memory.buffers == backlog);
+  server::MemoryReport without = memory;
+  without.buffers = 0;
+  CHECK(memory.overhead() - without.overhead() == backlog);
+}
 TEST_CASE("a stream has its SELECT anew behind each snapshot, for all who follow") {
   Master master;
   Follower first(master);

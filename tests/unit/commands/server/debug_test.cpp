@@ -34,6 +34,17 @@ TEST_CASE("DEBUG is refused unless the configuration allows it") {
   CHECK(client.run("DEBUG SLEEP 0").starts_with("-ERR DEBUG command not allowed."));
 }
 
+TEST_CASE("DEBUG PROTOCOL has pushes for clients that know them only") {
+  DebugServer server;
+  TestClient old(server);
+  CHECK(old.run("DEBUG PROTOCOL push") ==
+        tests::error("ERR RESP2 is not supported by this command"));
+  TestClient client(server, 3);
+  CHECK(client.run("DEBUG PROTOCOL push") ==
+        tests::bulk("Some real reply following the push reply") + ">2\r\n" +
+            tests::bulk("server-cpu-usage") + ":42\r\n");
+}
+
 TEST_CASE("MODULE lists what is built in and loads none, whether that is allowed or not") {
   constexpr std::string_view kRefused =
       "ERR MODULE command not allowed. If the enable-module-command option is set to \"local\", "
@@ -272,6 +283,12 @@ TEST_CASE("MEMORY STATS tells of each database that holds keys") {
   CHECK(told.starts_with("%"));
   CHECK(told.find("$4\r\ndb.0\r\n%2\r\n") != std::string::npos);
   CHECK(told.find("$10\r\nkeys.count\r\n:1\r\n") != std::string::npos);
+  // Tables have no second one beside them while they grow.
+  for (const std::string name : {"aof.buffer", "overhead.db.hashtable.rehashing",
+                                 "db.dict.rehashing.count", "cluster.links"}) {
+    INFO(name);
+    CHECK(told.find(tests::bulk(name) + ":0\r\n") != std::string::npos);
+  }
 }
 
 TEST_CASE("DEBUG HTSTATS-KEY tells of the table of a large set, hash or sorted set") {
