@@ -262,20 +262,6 @@ Quicklist::Node* Quicklist::split_before(Cursor cursor) {
   return node;
 }
 
-void Quicklist::merge_with_next(Node* node) {
-  if (node == nullptr || node->next == nullptr) return;
-  Node* behind = node->next;
-  if (node->is_plain || behind->is_plain) return;
-  open(node);
-  open(behind);
-  if (exceeds_fill(fill_, node->pack.byte_size() + behind->pack.byte_size(),
-                   node->count + behind->count))
-    return;
-  node->pack.append_range(behind->pack, behind->pack.first());
-  node->count += behind->count;
-  unlink(behind);
-}
-
 // --- Changing ------------------------------------------------------------------------------------
 
 void Quicklist::push_front(std::string_view text, size_t plain_from) {
@@ -313,9 +299,8 @@ void Quicklist::insert_before(Cursor cursor, std::string_view text, size_t plain
     ++size_;
     return;
   }
-  Node* before = split_before(cursor);
-  insert_between(before, text, plain_from);
-  merge_with_next(before);
+  // The two parts and the element do not fit into one node: the whole had no room for it.
+  insert_between(split_before(cursor), text, plain_from);
 }
 
 void Quicklist::insert_after(Cursor cursor, std::string_view text, size_t plain_from) {

@@ -154,8 +154,6 @@ class Quicklist {
   Node* split_before(Cursor cursor);
   // Inserts an element between `before` and the node that follows it.
   void insert_between(Node* before, std::string_view text, size_t plain_from);
-  // Merges the node with the next one when both fit into one node.
-  void merge_with_next(Node* node);
 
   int fill_;
   Node* first_ = nullptr;
