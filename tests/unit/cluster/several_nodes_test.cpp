@@ -47,6 +47,9 @@ TEST_CASE("nodes that meet come to know all of their cluster", "[cluster]") {
     CHECK(nodes[i].cluster->secret_hash() == nodes[0].cluster->secret_hash());
   }
   CHECK(nodes[0].run("CLUSTER NODES").find("handshake") == std::string::npos);
+  CHECK(nodes[0].run("CLUSTER SET-CONFIG-EPOCH 7") ==
+        error("ERR The user can assign a config epoch only when the node does not know any other "
+              "node."));
 }
 
 TEST_CASE("clients are sent to the node that serves the slot", "[cluster]") {

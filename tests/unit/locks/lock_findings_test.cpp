@@ -409,6 +409,9 @@ TEST_CASE("unbalanced", "[locks]") {
       {"put back through another connection",
        (taken + "anna.2 RPUSH semaphore:jobs t1; anna leaves; bob RPUSH semaphore:jobs t2").c_str(),
        ""},
+      {"put back by one who has never had any, perhaps for a client that goes",
+       (taken + "carl RPUSH semaphore:jobs t1; anna leaves; bob RPUSH semaphore:jobs t2").c_str(),
+       ""},
       {"it is made larger",
        (taken + "admin RPUSH semaphore:jobs t4 t5; bob RPUSH semaphore:jobs "
                 "t2; anna RPUSH semaphore:jobs t1")

@@ -70,6 +70,14 @@ TEST_CASE("LOCK INFO tells of the holder and of who was refused", "[locks]") {
     CHECK(info.find(part) != std::string::npos);
 }
 
+TEST_CASE("Whoever was refused and has taken the lock since is not among the refused", "[locks]") {
+  Scene scene(
+      "anna SET lock a NX; bob SET lock b NX; carl SET lock c NX; anna DEL lock; bob SET lock b "
+      "NX");
+  CHECK(scene.run("carl", "LOCK INFO lock").find("$15\r\nrefused-clients\r\n:1\r\n") !=
+        std::string::npos);
+}
+
 TEST_CASE("LOCK INFO tells of a lock that nobody holds", "[locks]") {
   Scene scene("anna SET lock a NX PX 1000; wait 250; anna DEL lock");
   const std::string info = scene.run("carl", "LOCK INFO lock");

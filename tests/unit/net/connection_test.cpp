@@ -233,7 +233,8 @@ TEST_CASE("Input that the handler leaves is offered again with what follows", "[
 TEST_CASE("Large input becomes a blob without being copied", "[connection]") {
   StreamOf<Taker> stream;
   const std::string head = GENERATE(std::string(), std::string("head"), pattern(3'000));
-  const std::string value = pattern(300'000);
+  // The room for the larger one is not kept for the next.
+  const std::string value = pattern(GENERATE(300'000, 1'300'000));
   const std::string all = head + value + "\r\n";
   stream.handler.front = head.size();
   stream.handler.takes_at = GENERATE(1, 2);

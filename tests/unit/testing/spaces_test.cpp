@@ -1,7 +1,9 @@
 #include "testing/spaces.h"
 
+#include <initializer_list>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "composition/space_host.h"
 #include "composition/whole_server.h"
@@ -167,6 +169,20 @@ TEST_CASE("A copy for a release keeps what the release knows, and nothing else i
   main.run("VADD vectors VALUES 2 1 1 a");
   CHECK(main.run("SPACE CREATE e~redis-7.4 FROM MAIN") == refused("e~redis-7.4", "vector sets"));
   main.run("DEL vectors");
+  int copies = 0;
+  for (const auto& [request, what] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"JSON.SET later $ 1", "JSON documents"},
+           {"TS.ADD later 1 1", "time series"},
+           {"BF.ADD later a", "probabilistic values"},
+           {"TOPK.RESERVE later 3", "probabilistic values"}}) {
+    CAPTURE(request);
+    main.run(request);
+    CHECK(main.run("SPACE CREATE e~redis-7.4 FROM MAIN") == refused("e~redis-7.4", what));
+    const std::string copy = "e" + std::to_string(copies++) + "~redis-8.0";
+    CHECK(main.run("SPACE CREATE " + copy + " KEEP FROM MAIN") == bulk(copy));
+    CHECK(main.run_in(copy, "EXISTS later") == integer(1));
+    main.run("DEL later");
+  }
   main.run("ARSET array 1 a");
   CHECK(main.run("SPACE CREATE f~redis-8.6 FROM MAIN") == refused("f~redis-8.6", "arrays"));
   main.run("DEL array");

@@ -1,5 +1,7 @@
 // TLS between two sessions in memory, and what contexts make of their settings.
 #include <algorithm>
+#include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -8,6 +10,7 @@
 #include "base/buffer_pool.h"
 #include "tls/context.h"
 #include "unit/catch.h"
+#include "unit/temporary_directory.h"
 #include "unit/tls/certificates.h"
 
 namespace latchkey::tests {
@@ -375,6 +378,14 @@ TEST_CASE("Settings of which no context can be made are told in one line", "[tls
   CHECK(error_of(bad) == good.key_file + ": failed to read DH params.");
   bad.dh_params_file = "/nowhere/at.all";
   CHECK(error_of(bad) == "Failed to load /nowhere/at.all: No such file or directory");
+  // What is far too large for a certificate is not read.
+  const TemporaryDirectory directory;
+  bad = good;
+  bad.cert_file = directory.path() / "large.crt";
+  directory.write("large.crt", "");
+  constexpr uintmax_t kMost = 64 << 20;
+  std::filesystem::resize_file(bad.cert_file, kMost + 1);
+  CHECK(error_of(bad) == "Failed to load " + bad.cert_file + ": File too large");
 }
 
 TEST_CASE("A key that is encrypted needs its password, which is never asked for", "[tls]") {

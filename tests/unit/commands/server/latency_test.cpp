@@ -92,6 +92,12 @@ TEST_CASE("LATENCY GRAPH draws a column for each sample, with its age below") {
             "115\n"
             "m0s\n"
             " s \n");
+  monitor.reset("command");
+  constexpr int64_t kNow = 1'000'000;
+  for (const int64_t age : {86'400, 86'399, 3'600, 3'599, 60, 59})
+    monitor.add("command", 5, kNow - age);
+  CHECK(commands::draw_latency("command", *monitor.find("command"), kNow)
+            .ends_with("\n121515\nd3h9m9\n h m s\n"));
   WatchedServer server;
   TestClient client(server);
   CHECK(client.run("LATENCY GRAPH command") ==

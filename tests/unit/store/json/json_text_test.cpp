@@ -43,6 +43,9 @@ std::string cbor(std::string_view digits) {
 TEST_CASE("JSON text is read and written", "[json]") {
   CHECK(round_trip(R"( { "a" : [ 1 , -2.50 , true , null ] } )") == R"({"a":[1,-2.5,true,null]})");
   CHECK(round_trip(R"("A\n\/\"\u001f\ud83d\ude00")") == "\"A\\n/\\\"\\u001f\U0001f600\"");
+  // The first and the last code of each length.
+  CHECK(round_trip(R"("\u007f\u0080\u07ff\u0800\uffff\ud800\udc00\udbff\udfff")") ==
+        "\"\x7f\u0080\u07ff\u0800\uffff\U00010000\U0010ffff\"");
   CHECK(round_trip("-0") == "-0.0");
   CHECK(round_trip("18446744073709551616") == "1.8446744073709552e19");
   CHECK(round_trip("1e16") == "1e16");
@@ -152,6 +155,7 @@ TEST_CASE("CBOR is read as the reference's dumps have it", "[json]") {
   CHECK(cbor("d85544db0f4940") == "[3.1415927]");
   CHECK(cbor("da0001000042cd3d") == "[0.1]");
   CHECK(cbor("83f5f4f6") == "[true,false,null]");
+  CHECK(cbor("8420386339012c02") == "[-1,-100,-301,2]");
   CHECK(cbor("3b7fffffffffffffff") == "-9223372036854775808");
   CHECK(cbor("fb7e37e43c8800759c") == "1e300");
   CHECK(cbor("f98000") == "-0.0");

@@ -87,11 +87,13 @@ TEST_CASE("Entries keep their fields whether or not they are those of the node",
   fixture.add(2, {"name", "ben", "age", "-12"});
   fixture.add(3, {"name", "cid"});
   fixture.add(4, {"age", "1", "name", ""});
+  fixture.add(5, {"name", "dan", "size", "3"});
   CHECK(fixture.stream.nodes() == 1);
   CHECK(fixture.fields_of(1) == "name=anna age=7");
   CHECK(fixture.fields_of(2) == "name=ben age=-12");
   CHECK(fixture.fields_of(3) == "name=cid");
   CHECK(fixture.fields_of(4) == "age=1 name=");
+  CHECK(fixture.fields_of(5) == "name=dan size=3");
 }
 
 TEST_CASE("A node ends where its bytes would become too many", "[streams]") {
