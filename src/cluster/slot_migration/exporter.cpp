@@ -12,7 +12,6 @@
 #include "persist/persistence.h"
 #include "replication/socket_sink.h"
 #include "server/client/client.h"
-#include "server/client/output_limits.h"
 #include "server/client/pause.h"
 #include "server/server.h"
 #include "server/tasks.h"
@@ -211,8 +210,6 @@ void Exporter::end_stream() {
 void Exporter::work() {
   if (over_) return;
   if (crossed_) return host_.export_canceled("A write of keys in several slots (cross slot)");
-  if (main_ != nullptr) server::enforce_output_limit(*main_);
-  if (over_) return;
   check_times();
   if (over_) return;
   if (task_.state == TaskState::kWaitBgsaveStart) {
@@ -227,8 +224,8 @@ void Exporter::work() {
 // Whether bytes have been waiting for the socket for repl-timeout.
 bool Exporter::is_stuck() {
   const int64_t now_ms = server_.machine_ms();
-  const net::Connection* const connection = main_->connection();
-  const uint64_t taken = connection != nullptr ? connection->bytes_sent() : 0;
+  // Connection::bytes_sent() would not grow before all of a large write is done.
+  const uint64_t taken = sent_ - main_->pending_output();
   if (main_->pending_output() == 0 || std::exchange(taken_, taken) != taken) taken_ms_ = now_ms;
   return now_ms - taken_ms_ > int64_t{server_.settings().repl_timeout} * kMsPerSecond;
 }
