@@ -531,8 +531,11 @@ void Connection::wait_to_write() {
 size_t Connection::pending_output() const {
   size_t pending = out_.size() + in_flight_.size();
   if (layer_ != nullptr) pending += layer_->wire().size();
-  if (writing_) pending -= offered_ - uv_stream_get_write_queue_size(&stream_->stream);
-  return pending;
+  return pending - taken_of_write();
+}
+
+size_t Connection::taken_of_write() const {
+  return writing_ ? offered_ - uv_stream_get_write_queue_size(&stream_->stream) : 0;
 }
 
 void Connection::flush_and_close() {

@@ -123,7 +123,7 @@ class Connection {
   // True while the socket takes no more bytes.
   bool waits_to_write() const { return writing_; }
   // Bytes sent and received since the connection began; without what a layer adds.
-  uint64_t bytes_sent() const { return bytes_sent_; }
+  uint64_t bytes_sent() const { return bytes_sent_ + (layer_ == nullptr ? taken_of_write() : 0); }
   uint64_t bytes_received() const { return bytes_received_; }
 
   // Whether small writes on a TCP socket are sent at once, which is the default.
@@ -203,6 +203,8 @@ class Connection {
   void flush_layer();
   void encrypt_some();
   void count_sent(size_t size);
+  // Of what the loop is sending, the bytes that the socket has taken.
+  size_t taken_of_write() const;
   void wait_to_write();
   void hold();
   void flush_held();

@@ -2,6 +2,7 @@
 
 import resource
 import socket
+import time
 import unittest
 
 import harness
@@ -224,6 +225,28 @@ class Idleness(harness.ServerTestCase):
         waiting.send("WAIT", "1", "0")
         self.assertEqual(idle.read_until_closed(), b"")
         self.assertTrue(waiting.is_open())
+
+
+class SlowReading(harness.ServerTestCase):
+    options = {"timeout": 2}
+
+    def test_who_takes_a_large_reply_slowly_is_not_idle(self):
+        size = 64_000_000
+        slow = self.connect()
+        self.assertEqual(slow.call("SETRANGE", "big", str(size - 1), "x"), size)
+        slow.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 400_000)
+        slow.send("GET", "big")
+        wanted = len("$%d\r\n" % size) + size + len("\r\n")
+        # For longer than an idle client may stay; fast enough for the system, which keeps megabytes, to ask for more each second.
+        for _ in range(50):
+            time.sleep(0.1)
+            wanted -= len(slow.socket.recv(400_000))
+        self.assertGreater(wanted, size // 2)
+        while wanted > 0:
+            part = slow.socket.recv(1_000_000)
+            self.assertTrue(part, "closed with %d bytes to come" % wanted)
+            wanted -= len(part)
+        self.assertEqual(wanted, 0)
 
 
 if __name__ == "__main__":

@@ -224,8 +224,8 @@ void Exporter::work() {
 // Whether bytes have been waiting for the socket for repl-timeout.
 bool Exporter::is_stuck() {
   const int64_t now_ms = server_.machine_ms();
-  // Connection::bytes_sent() would not grow before all of a large write is done.
-  const uint64_t taken = sent_ - main_->pending_output();
+  const net::Connection* const connection = main_->connection();
+  const uint64_t taken = connection != nullptr ? connection->bytes_sent() : 0;
   if (main_->pending_output() == 0 || std::exchange(taken_, taken) != taken) taken_ms_ = now_ms;
   return now_ms - taken_ms_ > int64_t{server_.settings().repl_timeout} * kMsPerSecond;
 }

@@ -87,9 +87,7 @@ class Exporter final {
   int64_t entered_ms_;  // when the state began (machine's time)
   int64_t heard_ms_;    // from the other node
   int64_t paused_ms_ = 0;
-  // Bytes of the stream that the socket had taken at the last look, modulo 2^64, and when they
-  // changed.
-  uint64_t taken_ = 0;
+  uint64_t taken_ = 0;  // bytes that the socket had taken at the last look, and when they changed
   int64_t taken_ms_;
 };
 

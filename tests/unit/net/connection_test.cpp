@@ -405,6 +405,9 @@ TEST_CASE("A peer that reads slowly gets everything in order", "[connection]") {
     received += stream.wire.peer.receive(1'000);
     REQUIRE(received.size() + stream.wire.peer.waiting() + stream.connection().pending_output() ==
             expected.size());
+    // That some of a write has gone is seen before all of it has.
+    REQUIRE(stream.connection().bytes_sent() + stream.connection().pending_output() ==
+            expected.size());
     // More comes behind it meanwhile, some of it not copied.
     if (round % 100 == 0 && round < 1'000) {
       const std::string more = pattern(2'000 + static_cast<size_t>(round));
