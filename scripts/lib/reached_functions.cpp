@@ -5,7 +5,7 @@
 //
 // At its end each process appends to the file that LATCHKEY_REACHED names: the offsets, from the
 // start of the program, of the functions that were reached, as numbers of eight bytes in the
-// machine's order, in one write.
+// machine's order, in one write. A child's counts of -fprofile-instr-generate are written as well.
 
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -16,6 +16,7 @@
 #include <vector>
 
 extern "C" const char __executable_start;
+extern "C" int __llvm_profile_write_file();
 
 namespace {
 
@@ -62,6 +63,7 @@ void __sanitizer_cov_pcs_init(const std::uintptr_t* first, const std::uintptr_t*
 // registered.
 void _exit(int status) {
   append_reached();
+  __llvm_profile_write_file();
   syscall(SYS_exit_group, status);
   __builtin_unreachable();
 }

@@ -13,12 +13,11 @@
 #include "cluster/cluster.h"
 #include "cluster/slot_migration/slot_migration.h"
 #include "persist/persistence.h"
-#include "server/client/authentication.h"
 #include "server/client/client.h"
 #include "server/client/pause.h"
 #include "unit/catch.h"
+#include "unit/cluster/calling_node.h"
 #include "unit/cluster/several_nodes.h"
-#include "unit/net/wire.h"
 #include "unit/server_fixture.h"
 
 namespace latchkey::tests {
@@ -34,50 +33,10 @@ const std::string kLong = "100000000";
 const std::string kNoTask = error("ERR No such slot migration task waits for its snapshot");
 
 // A connection from another node.
-class Caller {
- public:
-  Caller(net::Loop& loop, ClusterNode& node)
-      : loop_(loop),
-        server_(node.server.server),
-        wire_(loop),
-        client_(server_.clients().add(wire_.connection)),
-        id_(client_.id) {
-    server::assume_default_user(client_);
-    wire_.connection->start(client_, 0);
-    REQUIRE(ask({"AUTH", "internal connection", node.cluster->secret()}) == kOk);
+struct Caller : CallingNode {
+  Caller(net::Loop& loop, ClusterNode& node) : CallingNode(loop, node.server.server) {
+    authenticate(node.cluster->secret());
   }
-  ~Caller() {
-    if (!is_over()) client_.close();
-  }
-  Caller(const Caller&) = delete;
-  Caller& operator=(const Caller&) = delete;
-
-  std::string ask(std::initializer_list<std::string_view> words) {
-    says(words);
-    return heard();
-  }
-  // Reads nothing.
-  void says(std::initializer_list<std::string_view> words) {
-    wire_.peer.send(bulks(words));
-    turn(loop_);
-  }
-  std::string heard() {
-    turn(loop_);
-    return wire_.peer.receive();
-  }
-  void hangs_up() {
-    wire_.peer.close();
-    turn(loop_);
-  }
-  bool is_over() const { return server_.clients().find(id_) == nullptr; }
-  server::Client& client() { return client_; }
-
- private:
-  net::Loop& loop_;
-  server::Server& server_;
-  Wire wire_;
-  server::Client& client_;
-  uint64_t id_;
 };
 
 // The first node has the slots up to 8191, the second the others, the third is a master without
@@ -128,7 +87,7 @@ struct Export {
     return caller.ask({"CLUSTER", "SYNCSLOTS", "RDBCHANNEL", id});
   }
   void acknowledge(std::string_view state, uint64_t offset) {
-    main->says({"CLUSTER", "SYNCSLOTS", "ACK", state, std::to_string(offset)});
+    main->says(bulks({"CLUSTER", "SYNCSLOTS", "ACK", state, std::to_string(offset)}));
   }
 
   // To the point where it waits for the snapshot's channel.
