@@ -69,6 +69,7 @@ void DatasetInstaller::stop_children() {
 
 void DatasetInstaller::empty() {
   server_.log().notice("MASTER <-> REPLICA sync: Flushing old data");
+  server_.hooks().dataset_replacing.run();
   for (int i = 0; i < server_.database_count(); ++i) {
     store::Keyspace& keyspace = server_.database(i);
     if (keyspace.empty()) continue;
@@ -197,6 +198,7 @@ void DatasetInstaller::replace_functions(const std::vector<std::string>& codes) 
 
 void DatasetInstaller::swap_in(std::vector<std::unique_ptr<store::Keyspace>>& loaded) {
   server_.log().notice("MASTER <-> REPLICA sync: Swapping active DB with loaded DB");
+  server_.hooks().dataset_replacing.run();
   for (const auto& keyspace : loaded) {
     store::Keyspace& own = server_.database(keyspace->index());
     server_.events().swapping(own, *keyspace);
