@@ -306,7 +306,8 @@ void Cluster::reconcile() {
   unreconciled_ = false;
   align_role();
   update_state();
-  if (const Node* master = shard_master(); master != nullptr) slot_stats_.keep(master->slots);
+  if (const Node* master = shard_master(); master != nullptr)
+    slot_stats_.slots_changed(master->slots);
   slot_migration_.slots_changed();
   slot_jobs_.slots_changed();
   delete_lost_keys();

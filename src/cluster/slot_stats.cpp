@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "replication/replication.h"
 #include "server/client/client.h"
 #include "server/client/pubsub.h"
 #include "server/command/command_table.h"
@@ -51,10 +52,12 @@ std::vector<uint64_t> SlotStats::measure_memory() const {
   return bytes;
 }
 
-void SlotStats::keep(const SlotSet& slots) {
+void SlotStats::slots_changed(const SlotSet& slots) {
+  if (slots == slots_) return;
   for (int slot = 0; slot < store::kKeySlots; ++slot) {
-    if (!slots.has(slot)) figures_[static_cast<size_t>(slot)] = {};
+    if (!slots.has(slot) || !slots_.has(slot)) figures_[static_cast<size_t>(slot)] = {};
   }
+  slots_ = slots;
 }
 
 int SlotStats::joined(int one, int other) {
@@ -94,6 +97,8 @@ void SlotStats::count(const MeteredCall& call, int slot, uint64_t bytes_in) {
   figures.bytes_in += bytes_in;
   // A master reads no replies.
   if (!call.sender.has(kClientMaster)) figures.bytes_out += call.reply_bytes;
+  if (const auto* const replication = server_.find_layer<replication::Replication>())
+    figures.bytes_out += call.stream_bytes * replication->replicas().size();
   if (call.command.full_name != "spublish") return;
   constexpr uint64_t kFrame = 4;  // "*3\r\n"
   constexpr std::string_view kKind = "smessage";

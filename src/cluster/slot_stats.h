@@ -1,8 +1,9 @@
 // What the requests of each slot have cost this node: CLUSTER SLOT-STATS.
 //
 // Counts while cluster-slot-stats-enabled asks for CPU time or network bytes. A transaction or a
-// script counts as a whole, and only if all keys that it has used are in one slot. Slots that this
-// node's shard loses begin anew.
+// script counts as a whole, and only if all keys that it has used are in one slot. What goes to
+// replicas counts for each of them, but not which database it is for. Slots that this node's shard
+// loses or gets begin anew.
 //
 // Memory is not counted but measured when it is asked for: that looks at every key of the database.
 #pragma once
@@ -37,8 +38,8 @@ class SlotStats final : public server::CallMeter {
   // Bytes that the keys of each slot take, values included. O(keys and elements).
   std::vector<uint64_t> measure_memory() const;
   void reset() { figures_.assign(store::kKeySlots, {}); }
-  // Resets all slots but these.
-  void keep(const SlotSet& slots);
+  // This node's shard has these slots now.
+  void slots_changed(const SlotSet& slots);
 
   // server::CallMeter
   void called(const server::MeteredCall& call) override;
@@ -55,6 +56,7 @@ class SlotStats final : public server::CallMeter {
 
   server::Server& server_;
   std::vector<Figures> figures_;
+  SlotSet slots_;  // of the shard
   bool counts_ = false;
   bool memory_allowed_;  // only since the start
   // Of the calls within the transaction or script that goes on.

@@ -21,9 +21,10 @@ struct MeteredCall {
   const Command& command;
   Arguments args;
   int database;
-  uint64_t ticks;      // base::CycleClock
-  size_t reply_bytes;  // that it added to the client's output
-  bool nested;         // within EXEC or a script
+  uint64_t ticks;       // base::CycleClock
+  size_t reply_bytes;   // that it added to the client's output
+  size_t stream_bytes;  // that it, and what it called, added to the stream of each replica
+  bool nested;          // within EXEC or a script
   bool in_script;
 };
 

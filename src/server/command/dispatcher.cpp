@@ -72,6 +72,7 @@ void Dispatcher::Calls::swap(Calls& other) noexcept {
   std::swap(depth, other.depth);
   std::swap(serving, other.serving);
   std::swap(in_script, other.in_script);
+  std::swap(metered, other.metered);
   std::swap(has_pushes, other.has_pushes);
   pushes.swap(other.pushes);
   last_pushes.swap(other.last_pushes);
@@ -342,9 +343,9 @@ void Dispatcher::retry(Client& client, Command& command, Arguments args) {
     reject(client, &command, answer.error);
     return note_late_reply(client, mark);
   }
-  const size_t outer_mark = std::exchange(metered_mark_, client.out().size());
+  const MeterMark outer_mark = mark_meter(client);
   perform(client, command, args);
-  metered_mark_ = outer_mark;
+  calls_.metered = outer_mark;
   remember_reads(client, command, args);
   if (client.has(kClientBlocked)) return;
   client.set(kClientCaching, false);
@@ -371,13 +372,13 @@ void Dispatcher::call(Client& client, Command& command, Arguments args) {
   if (monitored && show_first) server_.monitors().show(client, command, args);
   const Recording recording = begin_recording(client, &command, args);
   const bool outer_in_script = std::exchange(calls_.in_script, client.has(kClientScript));
-  const size_t outer_mark = std::exchange(metered_mark_, client.out().size());
+  const MeterMark outer_mark = mark_meter(client);
   const Client& sender = calls_.serving != nullptr ? *calls_.serving : client;
   const bool from_import_source = sender.has(kClientImportSource);
   const bool outer_source = from_import_source && server_.set_serves_import_source(true);
   perform(client, command, args);
   if (from_import_source) server_.set_serves_import_source(outer_source);
-  metered_mark_ = outer_mark;
+  calls_.metered = outer_mark;
   calls_.in_script = outer_in_script;
   end_recording(client, recording);
   remember_reads(client, command, args);
@@ -567,16 +568,23 @@ void Dispatcher::set_checker(std::unique_ptr<CallMeter> checker) {
   if (checker_ != nullptr) add_meter(*checker_);
 }
 
+Dispatcher::MeterMark Dispatcher::mark_meter(Client& client) {
+  return std::exchange(calls_.metered,
+                       {client.out().size(), server_.propagation().replica_bytes()});
+}
+
 void Dispatcher::tell_meters(Client& client, const Command& command, Arguments args,
                              uint64_t ticks) {
   Client& sender = calls_.serving != nullptr ? *calls_.serving : client;
   const size_t size = client.out().size();
+  const uint64_t stream = server_.propagation().replica_bytes();
   const MeteredCall call{sender,
                          command,
                          args,
                          client.database,
                          ticks,
-                         size - std::min(size, metered_mark_),
+                         size - std::min(size, calls_.metered.output),
+                         stream - std::min(stream, calls_.metered.stream),
                          calls_.depth > 0,
                          client.has(kClientScript)};
   // A meter may leave when it is told.

@@ -102,6 +102,11 @@ class Dispatcher {
 
   // The calls that are being made, as a task takes them with it when it is suspended
   // (server/tasks.h).
+  // What there was before the call that is metered: bytes of output, and of the stream of replicas.
+  struct MeterMark {
+    size_t output = SIZE_MAX;
+    uint64_t stream = UINT64_MAX;
+  };
   struct Calls {
     explicit Calls(base::BufferPool& pool) : pushes(pool), last_pushes(pool) {}
     void swap(Calls& other) noexcept;
@@ -109,6 +114,7 @@ class Dispatcher {
     int depth = 0;
     Client* serving = nullptr;  // whose request all calls are part of
     bool in_script = false;
+    MeterMark metered;
     bool has_pushes = false;         // in either of these
     resp::OutputBuffer pushes;       // to that client, for behind its reply
     resp::OutputBuffer last_pushes;  // behind those
@@ -189,7 +195,8 @@ class Dispatcher {
   std::unique_ptr<HotKeys> hot_keys_;
   std::unique_ptr<LargeCalls> large_calls_;
   std::unique_ptr<CallMeter> checker_;
-  size_t metered_mark_ = SIZE_MAX;  // size of the output before the reply of the metered call
+  MeterMark mark_meter(Client& client);
+
   int64_t disk_warned_ms_ = 0;
   Calls calls_;
   std::vector<Calls*> aside_;

@@ -61,16 +61,32 @@ char* put_word(char* to, std::string_view word) {
   return to;
 }
 
+// Whether MULTI and EXEC stand around what of the unit is for one of these.
+bool is_transaction(std::span<const PropagatedCommand> unit, uint8_t target) {
+  const auto is_mine = [target](const PropagatedCommand& command) {
+    return (command.targets & target) != 0;
+  };
+  return std::count_if(unit.begin(), unit.end(), is_mine) > 1 &&
+         std::any_of(unit.begin(), unit.end(), [&](const PropagatedCommand& command) {
+           return is_mine(command) && !command.outside_multi();
+         });
+}
+
+uint64_t bytes_for(std::span<const PropagatedCommand> unit, uint8_t target) {
+  uint64_t bytes = is_transaction(unit, target) ? kMulti.size() + kExec.size() : 0;
+  for (const PropagatedCommand& command : unit) {
+    if ((command.targets & target) != 0) bytes += command.request.size();
+  }
+  return bytes;
+}
+
 }  // namespace
 
 void PropagationEncoder::append(std::span<const PropagatedCommand> unit, std::string* out) {
   const auto is_mine = [this](const PropagatedCommand& command) {
     return (command.targets & target_) != 0;
   };
-  const bool several = std::count_if(unit.begin(), unit.end(), is_mine) > 1 &&
-                       std::any_of(unit.begin(), unit.end(), [&](const PropagatedCommand& command) {
-                         return is_mine(command) && !command.outside_multi();
-                       });
+  const bool several = is_transaction(unit, target_);
   if (several && selects_before_multi_)
     select(std::find_if(unit.begin(), unit.end(), is_mine)->database, out);
   if (several) out->append(kMulti);
@@ -137,6 +153,7 @@ void Propagation::flush_unit() {
                              std::string_view(unit_.bytes).substr(begin, pending.end - begin)});
     begin = pending.end;
   }
+  replica_bytes_ += bytes_for(flushed_unit_, kPropagateToReplicas);
   for (PropagationSink* reader : sinks_) reader->on_propagated(flushed_unit_);
   flushed_unit_.clear();
   unit_.commands.clear();

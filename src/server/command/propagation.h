@@ -108,6 +108,8 @@ class Propagation {
 
   // Whether anybody reads. What would be written may be left out when nobody does.
   bool wanted() const { return wanted_; }
+  // Bytes of all units for replicas so far, without SELECT.
+  uint64_t replica_bytes() const { return replica_bytes_; }
   // Readers get units in the order in which they were added.
   void add_sink(PropagationSink& reader);
   void remove_sink(PropagationSink& reader);
@@ -173,6 +175,7 @@ class Propagation {
   std::function<void(bool)> on_wanted_;
   bool wanted_ = false;
   bool muted_ = false;
+  uint64_t replica_bytes_ = 0;
   std::vector<PropagationSink*> sinks_;
   Unit unit_;
   std::vector<PropagatedCommand> flushed_unit_;  // a unit, while targets are told of it

@@ -8,6 +8,8 @@
 #include "cluster/rows.h"
 #include "commands/groups.h"
 #include "unit/catch.h"
+#include "unit/cluster/calling_node.h"
+#include "unit/cluster/played_node.h"
 #include "unit/server_fixture.h"
 
 namespace latchkey::tests {
@@ -134,6 +136,51 @@ TEST_CASE("SLOT-STATS ORDERBY names the slots with the most or the least", "[slo
         error("ERR Start slot number 2 is greater than end slot number 1"));
   CHECK(node.run("CLUSTER SLOT-STATS SLOTSRANGE 0 16384") ==
         error("ERR Invalid or out of range slot"));
+}
+
+TEST_CASE("SLOT-STATS counts what goes to each replica", "[slot_stats]") {
+  NodeWithPeer node("cluster-slot-stats-enabled net\n");
+  TestClient user(node.server);
+  // The slot of the key "foo".
+  const auto bytes_out = [&] {
+    const std::string reply = user.run("CLUSTER SLOT-STATS SLOTSRANGE 12182 12182");
+    const std::string_view name = "network-bytes-out\r\n:";
+    return std::stoi(reply.substr(reply.find(name) + name.size()));
+  };
+  const auto cost_of = [&](const std::string& request) {
+    const int before = bytes_out();
+    const std::string reply = user.run(request);
+    return bytes_out() - before - static_cast<int>(reply.size());
+  };
+  CHECK(cost_of("SET foo value") == 0);
+  CallingNode first(node.loop, node.server);
+  first.says(bulks({"PSYNC", "?", "-1"}));
+  // 33 bytes; SELECT before it does not count.
+  CHECK(cost_of("SET foo value") == 33);
+  CHECK(cost_of("GET foo") == 0);
+  CHECK(cost_of("EVAL return(redis.call('DEL',KEYS[1])) 1 foo") == 22);
+  CallingNode second(node.loop, node.server);
+  second.says(bulks({"PSYNC", "?", "-1"}));
+  CHECK(cost_of("SET foo value") == 2 * 33);
+  // Between MULTI, of 15 bytes, and EXEC, of 14.
+  const int before = bytes_out();
+  user.run("MULTI");
+  user.run("SET foo value");
+  user.run("SET foo other");
+  CHECK(user.run("EXEC") == array({"+OK\r\n", "+OK\r\n"}));
+  CHECK(bytes_out() - before == 14 + 2 * (15 + 33 + 33 + 14));
+}
+
+TEST_CASE("SLOT-STATS begins anew with a slot that comes", "[slot_stats]") {
+  NodeWithPeer node("cluster-slot-stats-enabled net\n");
+  TestClient user(node.server);
+  CHECK(user.run("CLUSTER SETSLOT 0 IMPORTING " + NodeWithPeer::kPeer) == kOk);
+  CHECK(user.run("ASKING") == kOk);
+  CHECK(user.run("SET {06S}a value") == kOk);
+  CHECK(user.run("SET foo value") == kOk);
+  node.give(0, node.cluster.myself().id);
+  CHECK(user.run("CLUSTER SLOT-STATS SLOTSRANGE 0 0") == network(0, 1, 0, 0));
+  CHECK(user.run("CLUSTER SLOT-STATS SLOTSRANGE 12182 12182") == network(12182, 1, 33, 5));
 }
 
 TEST_CASE("What SLOT-STATS counts may change, but memory cannot be asked for later",
