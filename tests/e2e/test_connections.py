@@ -1,11 +1,13 @@
-"""Many connections, refused connections, and where the server listens."""
+"""Many connections, refused connections, those that are closed for what they take, and where the server listens."""
 
+import contextlib
 import resource
 import socket
 import time
 import unittest
 
 import harness
+import scenes
 
 
 def address_of_this_machine():
@@ -225,6 +227,27 @@ class Idleness(harness.ServerTestCase):
         waiting.send("WAIT", "1", "0")
         self.assertEqual(idle.read_until_closed(), b"")
         self.assertTrue(waiting.is_open())
+
+
+class EvictionOrder(harness.ServerTestCase):
+    options = {"maxmemory-policy": "allkeys-lru", "maxmemory-clients": "3mb"}
+
+    def test_clients_that_take_too_much_go_before_keys_do(self):
+        self.client.call("CLIENT", "NO-EVICT", "on")
+        self.client.call("DEBUG", "REPLY-COPY-AVOIDANCE", "0")
+        for key in range(50):
+            self.client.call("SETRANGE", str(key), "99999", "x")
+        used = int(scenes.figures(self.server, "memory")["used_memory"])
+        self.client.call("CONFIG", "SET", "maxmemory", str(used + 5_000_000))
+        # Nobody of these reads; what they ask for at once is a multiple of what there is room for.
+        clients = [scenes.connect_narrow(self.server) for _ in range(20)]
+        for client in clients:
+            with contextlib.suppress(OSError):
+                for _ in range(100):
+                    client.send("GET", "1")
+        self.eventually(lambda: int(scenes.figures(self.server, "stats")["evicted_clients"]) >= 10, self.server, what="eviction")
+        self.assertEqual(scenes.figures(self.server, "stats")["evicted_keys"], "0")
+        self.assertEqual(self.client.call("DBSIZE"), 50)
 
 
 class SlowReading(harness.ServerTestCase):

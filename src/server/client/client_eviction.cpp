@@ -54,9 +54,11 @@ void ClientEviction::close(Client& client) {
   server_.log().notice("Evicting client: " + describe_for_log(client));
   ++server_.stats().evicted_clients;
   client.close();
+  // It is freed later, but its memory is wanted now.
+  if (!client.has(kClientSuspended)) client.out().clear();
 }
 
-void ClientEviction::enforce() {
+void ClientEviction::enforce(const Client* spared) {
   const size_t most = limit();
   if (most == 0) {
     if (active_) stop();
@@ -66,8 +68,16 @@ void ClientEviction::enforce() {
   for (const uint64_t id : std::exchange(touched_, {})) {
     if (Client* client = server_.clients().find(id); client != nullptr) measure(*client);
   }
-  while (total_ > most && !by_size_.empty())
-    close(*server_.clients().find(by_size_.rbegin()->second));
+  for (auto largest = by_size_.rbegin(); total_ > most && largest != by_size_.rend();) {
+    Client& client = *server_.clients().find(largest->second);
+    if (&client == spared) {
+      ++largest;
+      continue;
+    }
+    close(client);
+    // It is in the set no more.
+    largest = by_size_.rbegin();
+  }
 }
 
 }  // namespace latchkey::server

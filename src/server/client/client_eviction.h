@@ -31,9 +31,9 @@ class ClientEviction {
   }
   // Called when the client closes.
   void forget(Client& client);
-  // Measures the touched clients, then closes the largest while all together exceed the limit. To
-  // be called before the loop waits, with no client's code on the stack.
-  void enforce();
+  // Measures the touched clients, then closes the largest while all together exceed the limit.
+  // `spared` is not closed: the client whose code is on the stack, if any is.
+  void enforce(const Client* spared = nullptr);
 
  private:
   void note(Client& client);

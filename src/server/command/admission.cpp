@@ -6,6 +6,7 @@
 
 #include "server/acl/access_control.h"
 #include "server/client/client.h"
+#include "server/client/client_eviction.h"
 #include "server/client/pause.h"
 #include "server/client/tracking.h"
 #include "server/command/cluster_audit.h"
@@ -232,8 +233,11 @@ bool slot_of_script(Judged& judged) {
          judged.refuse("ERR Script attempted to access keys that do not hash to the same slot");
 }
 
-// Makes room before any request, as the reference does: reads evict, too.
+// Makes room before any request, as the reference does: reads evict, too. Before keys go clients
+// that take too much.
 bool memory(Judged& judged) {
+  if (judged.request.origin == Origin::kClient && judged.server.memory_limit().is_exceeded())
+    judged.server.client_eviction().enforce(&judged.client());
   const bool enough = judged.server.memory_limit().make_room();
   // Keys of slots that are being imported cannot be evicted yet, but will be. Valkey ends the
   // import.
