@@ -202,8 +202,11 @@ void Election::asked(Node& candidate, const Message& message) {
   if (!cluster_.myself().votes() || candidate.link == nullptr) return;
   base::Logger& log = cluster_.server().log();
   NodeTable& nodes = cluster_.nodes();
-  if (const std::string reason = refusal_for(candidate, message); !reason.empty())
-    return log.notice("Failover auth denied to " + title(candidate) + ": " + reason);
+  if (const std::string reason = refusal_for(candidate, message); !reason.empty()) {
+    log.notice("Failover auth denied to " + title(candidate) + ": " + reason);
+    // So that it does not ask in vain for ever.
+    return cluster_.claims().correct(candidate, message);
+  }
   nodes.last_vote_epoch = nodes.current_epoch;
   if (!message.has(kVoteThoughUp)) candidate.master->voted_ms = cluster_.server().machine_ms();
   // The node file is written before the vote is sent.

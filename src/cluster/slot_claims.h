@@ -21,6 +21,8 @@ class SlotClaims {
   void hear(Node& sender, const Message& message);
   // UPDATE: another node's slots.
   void told(const Message& message);
+  // Tells the sender of the newer owner of a slot that is in the message, if any has one.
+  void correct(Node& sender, const Message& message);
 
  private:
   // REQUIRES: the claimant is a master.
@@ -28,7 +30,6 @@ class SlotClaims {
   // Takes the slots that the sender does not claim any more and that this node imports from it: its
   // owner was told of the move before this node was. As Valkey does.
   void claim_imported(const Node& sender, const Message& message);
-  void correct(Node& sender, const Message& message);
   void part(const Node& sender, uint64_t epoch);
 
   Cluster& cluster_;

@@ -179,6 +179,8 @@ void lock_help(CommandContext& ctx) {
                  "    well. SINCE leaves out what was found up to that id.",
                  "DOCTOR [<key>]",
                  "    Report in words what was wrong, and what to do instead.",
+                 "GUARD <key> <pattern> [<pattern> ...]",
+                 "    Name the keys that only the holder of a lock may write.",
                  "INFO <key>",
                  "    Return all that is known of a lock.",
                  "LIST [PATTERN <glob>]",
@@ -190,6 +192,8 @@ void lock_help(CommandContext& ctx) {
                  "    Forget all locks, events and findings.",
                  "TIMELINE <key> [WIDTH <columns>] [LAST <milliseconds>] [FORMAT text|svg]",
                  "    Draw who held a lock, waited for it and was refused.",
+                 "UNGUARD [<key>]",
+                 "    Forget the keys that a lock guards, or that any does.",
              });
 }
 

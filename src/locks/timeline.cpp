@@ -116,7 +116,9 @@ class PictureMaker {
 
   void end(int64_t now_ms) {
     stop_holding(now_ms);
-    for (Row& row : picture_.rows) stop_waiting(row, std::min(now_ms, last_seen(row)));
+    for (Row& row : picture_.rows) {
+      if (row.waits_since_ms) stop_waiting(row, std::min(now_ms, last_seen(row)));
+    }
   }
 
  private:
@@ -129,6 +131,7 @@ class PictureMaker {
     if (rows.size() == kMaxRows) return nullptr;
     return &rows.emplace_back(Row{.client = client->id, .label = printable(client->shown())});
   }
+  // REQUIRES: it waits.
   static int64_t last_seen(const Row& row) {
     return row.marks.empty() ? *row.waits_since_ms : row.marks.back().time_ms;
   }

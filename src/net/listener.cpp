@@ -5,6 +5,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 #include <uv.h>
 
@@ -162,6 +163,11 @@ base::Result<std::unique_ptr<Listener>> Listener::unix_socket(Loop& loop, const 
   gid_t group = kNoGroup;
   if (!access.group.empty() && !find_group(access.group, &group))
     return base::fail("getgrnam error for group '" + access.group + "'");
+  // libuv would listen at the part that has room.
+  constexpr size_t kRoom = sizeof(sockaddr_un::sun_path);
+  if (path.size() >= kRoom)
+    return base::fail("unix socket path too long (" + std::to_string(path.size()) +
+                      "), must be under " + std::to_string(kRoom));
   unlink(path.c_str());
   std::unique_ptr<Listener> listener(new Listener(
       new Handle(loop, Connection::Kind::kUnix, std::move(acceptor), std::move(limit))));

@@ -72,8 +72,11 @@ void ReplyBuilder::boolean(bool value) {
 
 void ReplyBuilder::number(double value) {
   char text[base::kMaxDoubleText];
-  const std::string_view digits(text, uses_17_digits_ ? base::format_double_17_digits(value, text)
-                                                      : base::format_double(value, text));
+  number(std::string_view(text, uses_17_digits_ ? base::format_double_17_digits(value, text)
+                                                : base::format_double(value, text)));
+}
+
+void ReplyBuilder::number(std::string_view digits) {
   if (protocol_ == 2) {
     bulk(digits);
     return;

@@ -54,6 +54,8 @@ class ReplyBuilder {
   void integer(int64_t value);
   void boolean(bool value);
   void number(double value);
+  // A number by its digits.
+  void number(std::string_view digits);
   // Decimal digits of any length.
   void big_number(std::string_view digits);
   void bulk(std::string_view bytes);

@@ -46,13 +46,17 @@ void latency_history(CommandContext& ctx) {
 
 void latency_latest(CommandContext& ctx) {
   const LatencyMonitor::Events& events = ctx.server.latency_monitor().events();
+  const bool with_sums = ctx.server.edition().is_valkey_since({8, 1});
   ctx.reply.array(events.size());
   for (const auto& [name, event] : events) {
-    ctx.reply.array(4);
+    ctx.reply.array(with_sums ? 6 : 4);
     ctx.reply.bulk(name);
     ctx.reply.integer(event.samples.back().time_s);
     ctx.reply.integer(event.samples.back().latency_ms);
     ctx.reply.integer(event.worst_ms);
+    if (!with_sums) continue;
+    ctx.reply.integer(event.sum_ms);
+    ctx.reply.integer(event.count);
   }
 }
 

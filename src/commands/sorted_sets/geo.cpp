@@ -102,7 +102,7 @@ void reply_places(CommandContext& ctx, Fn&& fn, Missing&& missing) {
 
 void geopos(CommandContext& ctx) {
   reply_places(
-      ctx, [&](base::GeoPoint point) { reply_geo_point(ctx.reply, point); },
+      ctx, [&](base::GeoPoint point) { reply_geo_point(ctx, point); },
       [&] { ctx.reply.null_array(); });
 }
 
@@ -169,10 +169,12 @@ bool read_geo_unit(CommandContext& ctx, ArgReader& reader, double* unit_m) {
   return true;
 }
 
-void reply_geo_point(resp::ReplyBuilder& reply, base::GeoPoint point) {
-  reply.array(2);
-  reply.number(point.longitude);
-  reply.number(point.latitude);
+void reply_geo_point(CommandContext& ctx, base::GeoPoint point) {
+  ctx.reply.array(2);
+  // Before Redis 8.0, and in Valkey, with all decimals.
+  const bool shortest = ctx.server.edition().has({8, 0});
+  for (const double degrees : {point.longitude, point.latitude})
+    shortest ? ctx.reply.number(degrees) : ctx.reply.number(base::format_long_double(degrees));
 }
 
 void reply_geo_distance(resp::ReplyBuilder& reply, double distance) {

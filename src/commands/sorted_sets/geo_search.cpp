@@ -329,7 +329,7 @@ void reply_matches(CommandContext& ctx, const std::vector<Match>& found,
     ctx.reply.bulk(match.member);
     if (request.with_distance) reply_geo_distance(ctx.reply, match.distance_m / request.unit_m);
     if (request.with_score) ctx.reply.integer(static_cast<int64_t>(match.score));
-    if (request.with_point) reply_geo_point(ctx.reply, match.point);
+    if (request.with_point) reply_geo_point(ctx, match.point);
   }
 }
 

@@ -17,7 +17,7 @@ bool read_geo_point(server::CommandContext& ctx, server::ArgReader& reader, base
 bool read_geo_unit(server::CommandContext& ctx, server::ArgReader& reader, double* unit_m);
 
 // Replies with longitude and latitude.
-void reply_geo_point(resp::ReplyBuilder& reply, base::GeoPoint point);
+void reply_geo_point(server::CommandContext& ctx, base::GeoPoint point);
 
 // Replies with the distance to four decimals. REQUIRES: distance >= 0.
 void reply_geo_distance(resp::ReplyBuilder& reply, double distance);

@@ -183,15 +183,17 @@ void zrevrank(CommandContext& ctx) {
 }
 
 void zscan(CommandContext& ctx) {
-  scan_collection<SortedSet>(ctx, [](ScannedElements& found, const CollectionScanOptions& options,
-                                     const SortedSet& set, std::string_view member, double score) {
+  const bool stores_shortest = ctx.server.edition().has({7, 2});
+  scan_collection<SortedSet>(ctx, [&](ScannedElements& found, const CollectionScanOptions& options,
+                                      const SortedSet& set, std::string_view member, double score) {
     char text[base::kMaxDoubleText];
     found.add(member);
     if (options.no_scores) return;
     // A listpack's score is sent as it is stored; other scores with all 17 digits, as in the
     // reference.
-    found.add({text, set.is_listpack() ? base::format_double(score, text)
-                                       : base::format_double_17_digits(score, text)});
+    found.add({text, set.is_listpack() && stores_shortest
+                         ? base::format_double(score, text)
+                         : base::format_double_17_digits(score, text)});
   });
 }
 

@@ -68,6 +68,9 @@ Enabling enabling_of(std::string_view command, const ConfigValues& settings) {
 }
 
 bool protected_command(Judged& judged) {
+  // A stranger learns first that it is one, since Valkey 9.1.
+  if (judged.client().has(kClientNeedsAuth) && judged.server.edition().is_valkey_since({9, 1}))
+    return false;
   const Command& command = judged.command();
   const Command& named = command.parent != nullptr ? *command.parent : command;
   const auto [allowed, directive] = enabling_of(named.name, judged.server.settings());

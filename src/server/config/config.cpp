@@ -25,6 +25,7 @@
 #include "server/config/config_parse.h"
 #include "server/config/config_rewrite.h"
 #include "server/emulation/later_directives.h"
+#include "server/emulation/valkey_words.h"
 
 namespace latchkey::server {
 
@@ -114,7 +115,10 @@ std::string ConfigError::report(const Edition& edition) const {
     text.append("Reading the configuration file, at line ").append(std::to_string(line));
     text.append("\n>>> '").append(line_text).append("'\n");
   }
-  text.append(message).append("\n");
+  std::array<char, 1024> room;
+  text.append(edition.is_valkey_since({8, 0}) ? in_words_of_valkey(message, room)
+                                              : std::string_view(message));
+  text.append("\n");
   if (!hint.empty()) text.append(hint).append("\n");
   return text;
 }

@@ -10,6 +10,8 @@ void LatencyMonitor::add(std::string_view event, int64_t latency_ms, int64_t now
   if (!is_on() || latency_ms < threshold_ms_) return;
   LatencyEvent& found = events_[event];
   found.worst_ms = std::max(found.worst_ms, latency_ms);
+  found.sum_ms += latency_ms;
+  ++found.count;
   std::deque<LatencySample>& samples = found.samples;
   if (!samples.empty() && samples.back().time_s == now_s) {
     samples.back().latency_ms = std::max(samples.back().latency_ms, latency_ms);

@@ -32,7 +32,10 @@ struct LatencySample {
 
 struct LatencyEvent {
   std::deque<LatencySample> samples;  // oldest first; never empty
-  int64_t worst_ms = 0;               // since the last reset
+  // Since the last reset, of all that were measured.
+  int64_t worst_ms = 0;
+  int64_t sum_ms = 0;
+  int64_t count = 0;
 };
 
 class LatencyMonitor {

@@ -71,6 +71,16 @@ TEST_CASE("A replica that claims a slot of a newer owner gets no vote", "[cluste
   }
 }
 
+TEST_CASE("A replica that is refused for an old claim is told of the newer owner", "[cluster]") {
+  Asking asking;
+  cluster::Node& owner = *asking.voter().find(asking.nodes[2].id());
+  owner.config_epoch += 7;
+  CHECK_FALSE(asking.ask());
+  asking.nodes.carry();
+  CHECK(asking.nodes[3].cluster->nodes().find(asking.nodes[2].id())->config_epoch ==
+        owner.config_epoch);
+}
+
 TEST_CASE("A replica of a master that is up gets a vote only if the master helps", "[cluster]") {
   Asking asking;
   asking.request.message_flags = 0;

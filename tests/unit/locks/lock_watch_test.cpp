@@ -8,6 +8,7 @@
 #include "unit/locks/scene.h"
 
 using namespace latchkey;
+using tests::bulk;
 using tests::error;
 using tests::Scene;
 
@@ -278,6 +279,13 @@ TEST_CASE("LOCK DOCTOR explains in words", "[locks]") {
   CHECK(quiet.run("carl", "LOCK DOCTOR").find("Nothing is wrong") != std::string::npos);
 }
 
+TEST_CASE("LOCK TIMELINE draws a lock that nobody has waited for or given back", "[locks]") {
+  Scene scene("anna SET lock a NX PX 4000; wait 1000");
+  const std::string picture = scene.run("carl", "LOCK TIMELINE lock WIDTH 47");
+  INFO(picture);
+  CHECK(picture.find("anna |") != std::string::npos);
+}
+
 TEST_CASE("LOCK TIMELINE draws a row for each client", "[locks]") {
   Scene scene(
       "anna SET lock a NX PX 4000; wait 1000; bob SET lock b NX PX 4000; wait 1000; "
@@ -378,4 +386,215 @@ TEST_CASE("A value says by its looks that it is random, or a time", "[locks]") {
   CHECK(locks::time_stamp("1701000030250", kNow) == kNow + 30'250);
   for (const char* text : {"", "1", "17010000", "1801000030", "1701000030x", "-1701000030", "nan"})
     CHECK_FALSE(locks::time_stamp(text, kNow).has_value());
+}
+
+namespace {
+
+// The picture of a lock, 40 columns wide: what stands behind that label. The labels are as long as
+// the longest name, and at least four letters.
+std::string picture_of(Scene& scene, const std::string& key, size_t longest = 4) {
+  return scene.run("carl", "LOCK TIMELINE " + key + " WIDTH " + std::to_string(43 + longest));
+}
+std::string row_of(const std::string& picture, const std::string& label) {
+  const size_t start = picture.find("\n" + label + " |");
+  if (start == std::string::npos) return "no such row";
+  const size_t begin = start + label.size() + 3;
+  return picture.substr(begin, picture.find("|\n", begin) - begin);
+}
+std::string spaces(size_t count) {
+  return std::string(count, ' ');
+}
+std::string held(size_t count) {
+  return std::string(count, '=');
+}
+
+}  // namespace
+
+TEST_CASE("LOCK TIMELINE shows times, a row of what was done, and what the signs mean", "[locks]") {
+  Scene scene(
+      "anna SET lock a NX PX 4000; wait 1000; anna PEXPIRE lock 4000; wait 1000; anna DEL lock; "
+      "wait 2000");
+  CHECK(picture_of(scene, "lock") == bulk("lock\n"
+                                          "2023-11-26 12:00:00.000 to 2023-11-26 12:00:04~\n"
+                                          "anna |==========>=========R                   |\n"
+                                          " = held   > deadline moved   R released\n"));
+  // Only the last 2 seconds.
+  const std::string late = scene.run("carl", "LOCK TIMELINE lock WIDTH 100 LAST 2000");
+  CHECK(late.find("\n2023-11-26 12:00:02.000 to 2023-11-26 12:00:04.000, 2 s\n") !=
+        std::string::npos);
+  CHECK(row_of(late, "anna") == "R" + spaces(92));
+  CHECK(scene.run("carl", "LOCK TIMELINE lock LAST 0") ==
+        error("ERR value is out of range, value must between 1 and 9223372036854775807"));
+  CHECK(scene.run("carl", "LOCK TIMELINE lock WIDE 50") == error("ERR syntax error"));
+  CHECK(scene.run("carl", "LOCK TIMELINE lock WIDTH 39").starts_with("-ERR"));
+  CHECK(scene.run("carl", "LOCK TIMELINE lock WIDTH 40").starts_with("$"));
+  CHECK(scene.run("carl", "LOCK TIMELINE lock WIDTH 1000").starts_with("$"));
+  CHECK(scene.run("carl", "LOCK TIMELINE lock WIDTH 1001").starts_with("-ERR"));
+}
+
+TEST_CASE("LOCK TIMELINE shows who overwrote a lock, and who had held it", "[locks]") {
+  Scene scene(
+      "anna SET lock a NX PX 9000; wait 1000; bob SET lock b PX 9000; wait 3000; "
+      "bob PEXPIRE lock 9000");
+  const std::string picture = picture_of(scene, "lock");
+  INFO(picture);
+  CHECK(row_of(picture, "anna") == held(10) + "O" + spaces(29));
+  CHECK(row_of(picture, "bob ") == spaces(10) + held(29) + ">");
+  CHECK(row_of(picture, "    ") == spaces(10) + "a" + spaces(29));
+  CHECK(picture.find("   O overwritten\n") != std::string::npos);
+  CHECK(picture.find("\na overwritten:") != std::string::npos);
+}
+
+TEST_CASE("LOCK TIMELINE shows who took a stale lock over, and who was too late", "[locks]") {
+  Scene scene(
+      "anna SETNX lock.foo 1701000001; wait 2000; bob SETNX lock.foo 1701000071; carl SETNX "
+      "lock.foo 1701000072; bob GETSET lock.foo 1701000071; wait 1000; carl GETSET lock.foo "
+      "1701000072; wait 1000; bob EXPIRE lock.foo 60");
+  const std::string picture = picture_of(scene, "lock.foo");
+  INFO(picture);
+  CHECK(row_of(picture, "anna") == held(20) + "T" + spaces(19));
+  CHECK(row_of(picture, "bob ") == spaces(20) + held(19) + ">");
+  CHECK(row_of(picture, "carl").substr(30, 1) == "x");
+  CHECK(picture.find("   T taken over") != std::string::npos);
+}
+
+TEST_CASE("LOCK TIMELINE shows what became of a lock that nobody released", "[locks]") {
+  const std::string taken = "anna SET lock a NX PX 9000; wait 1000; ";
+  const struct {
+    std::string steps;
+    std::string row;
+    std::string legend;
+  } rows[] = {
+      {taken + "bob FLUSHALL; wait 3000", held(10) + "F" + spaces(29), "F flushed"},
+      {taken + "bob CONFIG SET maxmemory-policy allkeys-random maxmemory 1; wait 3000",
+       held(10) + "V" + spaces(29), "V evicted"},
+      {taken + "bob DEL lock; wait 3000", held(10) + "D" + spaces(29), "D deleted by another"},
+      {taken + "anna leaves; wait 3000", held(10) + "/" + held(29), "/ disconnected"},
+      {"anna SET lock a NX PX 1000; wait 1000; wait 3000", held(10) + "E" + spaces(29),
+       "E expired"},
+      {"anna SET lock a NX PX 1000; wait 1000; wait 1000; anna DEL lock; wait 2000",
+       held(10) + "E" + spaces(9) + "L" + spaces(19), "L released too late"},
+      {"anna SET lock a NX PX 1000; wait 1000; wait 1000; anna @compare-delete lock a; wait 2000",
+       held(10) + "E" + spaces(9) + "?" + spaces(19), "? came back"},
+      {"anna SETNX lock a; wait 1000; anna EXPIRE lock 60; wait 1000; anna PERSIST lock; "
+       "wait 2000",
+       held(10) + ">" + held(9) + ">" + held(19), "> deadline moved"},
+      {taken + "anna @compare-delete lock a; wait 3000", held(10) + "R" + spaces(29), "R released"},
+  };
+  for (const auto& row : rows) {
+    INFO(row.steps);
+    Scene scene(row.steps);
+    const std::string picture = picture_of(scene, "lock");
+    INFO(picture);
+    CHECK(row_of(picture, "anna") == row.row);
+    CHECK(picture.find(row.legend) != std::string::npos);
+  }
+}
+
+TEST_CASE("LOCK TIMELINE shows who waits, and each refusal", "[locks]") {
+  Scene scene(
+      "anna SET lock a NX PX 9000; wait 1000; bob SET lock b NX PX 9000; wait 1000; anna DEL lock; "
+      "bob SET lock b NX PX 9000; wait 2000");
+  const std::string picture = picture_of(scene, "lock");
+  INFO(picture);
+  CHECK(row_of(picture, "anna") == held(20) + "R" + spaces(19));
+  CHECK(row_of(picture, "bob ") == spaces(10) + "x" + std::string(9, '.') + held(20));
+  CHECK(picture.find("\n = held   . waiting   x refused   R released\n") != std::string::npos);
+}
+
+TEST_CASE("LOCK TIMELINE shows how often a lock that counts was taken and left", "[locks]") {
+  const std::string id = "01234567-89ab-cdef-0123-456789abcdef:1";
+  const std::string enter = "anna @enter jobs " + id + " 30000; wait 1000; ";
+  const std::string leave = "anna @leave jobs " + id + " 30000; wait 1000; ";
+  Scene scene(enter + enter + leave + "anna @leave jobs " + id + " 30000; wait 1000");
+  // Each step moves the deadline, too, which is drawn over it.
+  CHECK(row_of(picture_of(scene, "jobs"), "anna") ==
+        ">" + held(9) + ">" + held(9) + ">" + held(9) + "R" + spaces(9));
+  CHECK(scene.run("carl", "LOCK TIMELINE jobs WIDTH 200")
+            .find("\n = held   > deadline moved   R released   + taken again   - left once\n") !=
+        std::string::npos);
+}
+
+TEST_CASE("LOCK TIMELINE and DOCTOR tell of the tokens of a semaphore", "[locks]") {
+  Scene scene(
+      "admin RPUSH semaphore:jobs t1 t2 t3; wait 1000; anna LPOP semaphore:jobs; wait 1000; "
+      "anna RPUSH semaphore:jobs t1; wait 1000; anna LPOP semaphore:jobs; wait 1000");
+  const std::string picture = picture_of(scene, "semaphore:jobs", 5);
+  INFO(picture);
+  CHECK(row_of(picture, "admin") == "*" + spaces(39));
+  CHECK(row_of(picture, "anna ") ==
+        spaces(10) + "^" + spaces(9) + "v" + spaces(9) + "^" + spaces(9));
+  CHECK(picture.find("\n * tokens made   ^ token taken   v token put\n  back\n") !=
+        std::string::npos);
+  CHECK(scene.run("carl", "LOCK DOCTOR semaphore:jobs") ==
+        bulk("\"semaphore:jobs\" is a semaphore; 2 of its 3 tokens are there.\n"
+             "Nothing is wrong that I could see.\n"));
+}
+
+TEST_CASE("LOCK TIMELINE as SVG writes names as text", "[locks]") {
+  Scene scene;
+  scene.client("an<na").run_words({"SET", "lock<\"&>", "a", "NX", "PX", "1000"});
+  scene.play("wait 500");
+  scene.client("an<na").run_words({"PEXPIRE", "lock<\"&>", "2000"});
+  const std::string svg =
+      scene.client("carl").run_words({"LOCK", "TIMELINE", "lock<\"&>", "FORMAT", "svg"});
+  CHECK(svg.find(">lock&lt;&quot;&amp;&gt;</text>") != std::string::npos);
+  CHECK(svg.find(">an&lt;na</text>") != std::string::npos);
+  CHECK(svg.find("lock<") == std::string::npos);
+}
+
+TEST_CASE("LOCK DOCTOR begins with who holds the lock", "[locks]") {
+  Scene scene("anna SET lock a NX PX 30000; wait 1500; bob SETNX mutex 1; wait 500");
+  CHECK(scene.run("carl", "LOCK DOCTOR lock") ==
+        bulk("\"lock\" is held by anna since 2023-11-26 12:00:00.000 (2 s), until 2023-11-26 "
+             "12:00:30.000.\nNothing is wrong that I could see.\n"));
+  CHECK(scene.run("carl", "LOCK DOCTOR mutex") ==
+        bulk("\"mutex\" is held by bob since 2023-11-26 12:00:01.500 (500 ms), without a "
+             "deadline.\nNothing is wrong that I could see.\n"));
+  scene.play("anna DEL lock");
+  CHECK(scene.run("carl", "LOCK DOCTOR lock") ==
+        bulk("\"lock\" is held by nobody.\nNothing is wrong that I could see.\n"));
+  CHECK(scene.run("carl", "LOCK DOCTOR lock mutex") ==
+        error("ERR wrong number of arguments for 'lock|doctor' command"));
+  scene.play("carl CONFIG SET lock-watch no");
+  CHECK(scene.run("carl", "LOCK DOCTOR") ==
+        bulk("Locks are not watched: CONFIG SET lock-watch yes watches them.\n"));
+}
+
+TEST_CASE("LOCK DOCTOR names the database, and since when a finding is made", "[locks]") {
+  Scene scene(
+      "anna SELECT 1; bob SELECT 1; anna SET lock a NX PX 1000; bob DEL lock; wait 1000; "
+      "anna SET lock a NX PX 1000; bob DEL lock");
+  const std::string report = scene.run("anna", "LOCK DOCTOR");
+  INFO(report);
+  CHECK(report.find("\n1. foreign-release (high): \"lock\" in database 1, 2023-11-26 12:00:01.000, "
+                    "the latest of 2 since 2023-11-26 12:00:00.000\n") != std::string::npos);
+  CHECK(report.find("There is 1 finding.\n") != std::string::npos);
+  // The lock is not known in the first database.
+  CHECK(scene.run("carl", "LOCK DOCTOR lock") == error("ERR no lock is known at that key"));
+}
+
+TEST_CASE("LOCK LIST shows the locks that a pattern covers", "[locks]") {
+  Scene scene("anna SET lock:1 a NX PX 1000; anna SET lock:2 a NX PX 1000; anna SET mutex 1 NX");
+  CHECK(scene.run("bob", "LOCK LIST PATTERN lock:*").starts_with("*2\r\n"));
+  CHECK(scene.run("bob", "LOCK LIST PATTERN m*").starts_with("*1\r\n"));
+  CHECK(scene.run("bob", "LOCK LIST").starts_with("*3\r\n"));
+  CHECK(scene.run("bob", "LOCK LIST PATTERN") == error("ERR syntax error"));
+  CHECK(scene.run("bob", "LOCK LIST lock:*") == error("ERR syntax error"));
+  CHECK(scene.run("bob", "LOCK LOG 2").starts_with("*2\r\n"));
+  CHECK(scene.run("bob", "LOCK LOG 0") == "*0\r\n");
+  CHECK(scene.run("bob", "LOCK LOG lock:2").starts_with("*1\r\n"));
+  CHECK(scene.run("bob", "LOCK LOG 5 lock:2").starts_with("*1\r\n"));
+  CHECK(scene.run("bob", "LOCK LOG 5 lock:2 more") ==
+        error("ERR wrong number of arguments for 'lock|log' command"));
+  CHECK(scene.run("bob", "LOCK LOG -1") ==
+        error("ERR value is out of range, value must between 0 and 9223372036854775807"));
+}
+
+TEST_CASE("Of those who were refused a lock the last 64 are remembered", "[locks]") {
+  Scene scene("anna SET lock a NX PX 900000");
+  for (int i = 0; i < 70; ++i)
+    scene.play("c" + std::to_string(i) + " SET lock x NX PX 1000; wait 1");
+  CHECK(scene.run("anna", "LOCK INFO lock").find("$15\r\nrefused-clients\r\n:64\r\n") !=
+        std::string::npos);
 }

@@ -267,6 +267,17 @@ TEST_CASE("A Unix socket has no port", "[listener]") {
   CHECK(opened.listener->port() == 0);
 }
 
+TEST_CASE("A Unix socket has no longer a path than the system knows", "[listener]") {
+  TemporaryDirectory directory;
+  const std::string longest =
+      (directory.path() / std::string(107 - directory.path().native().size() - 1, 'x')).native();
+  REQUIRE(longest.size() == 107);
+  CHECK(Opened(longest, 0).listener != nullptr);
+  const Opened refused(longest + "x", 0);
+  CHECK(refused.listener == nullptr);
+  CHECK(refused.error == "unix socket path too long (108), must be under 108");
+}
+
 TEST_CASE("A Unix socket that cannot be made leaves the umask as it was", "[listener]") {
   TemporaryDirectory directory;
   const mode_t before = umask(022);

@@ -44,6 +44,20 @@ TEST_CASE("The latency monitor keeps the worst sample of a second, from the thre
   CHECK(event.worst_ms == 30);
 }
 
+TEST_CASE("LATENCY LATEST of Valkey tells sums and counts, too") {
+  WatchedServer server("latency-monitor-threshold 10\nemulate \"valkey 8.1\"\n");
+  TestClient client(server);
+  server.monitor().add("command", 20, 5);
+  server.monitor().add("command", 12, 5);
+  server.monitor().add("command", 9, 5);
+  server.monitor().add("command", 11, 6);
+  using tests::array;
+  using tests::bulk;
+  using tests::integer;
+  CHECK(client.run("LATENCY LATEST") == array({array({bulk("command"), integer(6), integer(11),
+                                                      integer(20), integer(43), integer(3)})}));
+}
+
 TEST_CASE("LATENCY LATEST, HISTORY and RESET tell and forget samples") {
   WatchedServer server;
   TestClient client(server);
@@ -134,4 +148,81 @@ TEST_CASE("LATENCY HISTOGRAM counts calls of the commands asked for") {
   CHECK(client.run("LATENCY HISTOGRAM client").starts_with("*4\r\n"));
   CHECK(client.run("LATENCY HISTOGRAM client|id").starts_with("*2\r\n"));
   CHECK(client.run("LATENCY HISTOGRAM get") == "*0\r\n");
+}
+
+TEST_CASE("LATENCY DOCTOR has advice for each kind of event, and each once") {
+  WatchedServer server(
+      "latency-monitor-threshold 10\nslowlog-log-slower-than 10001\nhz 10\nmaxmemory 1000000\n"
+      "maxmemory-eviction-tenacity 20\nappendfsync everysec\n");
+  TestClient client(server);
+  const auto told = [&](const std::string& event) {
+    client.run("LATENCY RESET");
+    server.monitor().add(event, 20, 5);
+    const std::string text = client.run("LATENCY DOCTOR");
+    const std::string start = "\nWhat can be done:\n\n";
+    return text.substr(text.find(start) + start.size());
+  };
+  const auto has = [](const std::string& text, std::string_view part) {
+    return text.find(part) != std::string::npos;
+  };
+  const std::string leaves_out =
+      "- The slow log leaves out some of these calls; CONFIG SET slowlog-log-slower-than 10000 has "
+      "it show them.\n";
+  const std::string elements = "- Values of very many elements take long to free.";
+  CHECK(has(told("fast-command"), leaves_out + "- SLOWLOG GET names"));
+  CHECK_FALSE(has(told("fast-command"), elements));
+  CHECK(has(told("command"), elements));
+  CHECK(has(told("command"), leaves_out));
+  client.run("CONFIG SET slowlog-log-slower-than 10000");
+  CHECK_FALSE(has(told("command"), leaves_out));
+  client.run("CONFIG SET slowlog-log-slower-than -1");
+  CHECK(has(told("command"), leaves_out));
+  CHECK(has(told("expire-cycle"),
+            "CONFIG SET hz 50 looks for them more often, in smaller "
+            "portions; it is 10 now."));
+  CHECK(has(told("expire-cycle"), elements));
+  client.run("CONFIG SET hz 101");
+  CHECK(has(told("expire-cycle"), "CONFIG SET hz 500 looks"));
+  for (const char* const event : {"eviction-cycle", "eviction-del"}) {
+    CHECK(has(told(event), "- Memory is at maxmemory, 1000000 bytes, so"));
+    CHECK(has(told(event), "maxmemory-eviction-tenacity, 20 now"));
+  }
+  CHECK_FALSE(has(told("eviction-cycle"), elements));
+  CHECK(has(told("eviction-del"), elements));
+  client.run(
+      "CONFIG SET lazyfree-lazy-user-del yes lazyfree-lazy-eviction yes lazyfree-lazy-expire yes");
+  CHECK_FALSE(has(told("eviction-del"), elements));
+  client.run("CONFIG SET lazyfree-lazy-expire no");
+  CHECK(has(told("eviction-del"), elements));
+  CHECK(told("fork").starts_with("- A fork copies the page tables"));
+  CHECK(has(told("aof-fsync-always"), "- Writing or syncing the append-only file waited"));
+  CHECK(has(told("aof-write"), "- CONFIG SET no-appendfsync-on-rewrite yes leaves the disk"));
+  client.run("CONFIG SET no-appendfsync-on-rewrite yes");
+  CHECK_FALSE(has(told("aof-write"), "no-appendfsync-on-rewrite"));
+  client.run("CONFIG SET appendfsync always");
+  CHECK(has(told("aof-write"), "- appendfsync is always: each request waits for the disk."));
+  server.monitor().add("aof-fsync-always", 20, 5);
+  const std::string both = client.run("LATENCY DOCTOR");
+  CHECK(both.find("appendfsync is always") == both.rfind("appendfsync is always"));
+}
+
+TEST_CASE("LATENCY GRAPH draws what the monitor has seen") {
+  WatchedServer server;
+  TestClient client(server);
+  server.monitor().add("command", 10, server.now_ms() / 1000 - 1);
+  server.monitor().add("command", 30, server.now_ms() / 1000);
+  const std::string graph = client.run("LATENCY GRAPH command");
+  CHECK(graph.find("command - high 30 ms, low 10 ms (all time high 30 ms)\n" +
+                   std::string(80, '-') + "\n #\n |\n |\n_|\n\n10\nss\n") != std::string::npos);
+}
+
+TEST_CASE("LATENCY HISTOGRAM without names tells of all commands that were called") {
+  WatchedServer server;
+  TestClient client(server);
+  client.run("SET a 1");
+  client.run("CLIENT ID");
+  const std::string all = client.run("LATENCY HISTOGRAM");
+  CHECK(all.starts_with("*4\r\n"));
+  CHECK(all.find(tests::bulk("set")) != std::string::npos);
+  CHECK(all.find(tests::bulk("client|id")) != std::string::npos);
 }

@@ -211,6 +211,29 @@ TEST_CASE("The older commands check in the reference's order", "[geo]") {
   CHECK(client.run("GEORADIUS text 1 1 1 yd FOO") == kWrongType);
 }
 
+TEST_CASE("Coordinates have all their decimals before Redis 8.0, and in Valkey", "[geo]") {
+  const auto places = [](const char* settings) {
+    GeoServer server(settings);
+    TestClient client(server);
+    client.run(kSicily);
+    const std::string place = client.run("GEOPOS Sicily Palermo");
+    CHECK(client.run("GEORADIUS Sicily 13 38 50 km WITHCOORD") ==
+          array({array({bulk("Palermo"), place.substr(std::string_view("*1\r\n").size())})}));
+    return place;
+  };
+  const std::string shortest = array({bulks({"13.361389338970184", "38.1155563954963"})});
+  const std::string longest = array({bulks({"13.36138933897018433", "38.11555639549629859"})});
+  CHECK(places("") == shortest);
+  CHECK(places("emulate \"redis 8.0\"\n") == shortest);
+  CHECK(places("emulate \"redis 7.4\"\n") == longest);
+  CHECK(places("emulate \"valkey 9.1\"\n") == longest);
+  GeoServer server("emulate \"redis 7.0\"\n");
+  TestClient client(server, 3);
+  client.run(kSicily);
+  CHECK(client.run("GEOPOS Sicily Palermo") ==
+        "*1\r\n*2\r\n,13.36138933897018433\r\n,38.11555639549629859\r\n");
+}
+
 TEST_CASE("GEOSEARCH of Valkey finds what a polygon encloses", "[geo]") {
   GeoServer server("emulate \"valkey 9.1\"\n");
   TestClient client(server);

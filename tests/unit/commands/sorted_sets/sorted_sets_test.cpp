@@ -10,6 +10,7 @@
 #include "store/value/sorted_set.h"
 #include "unit/catch.h"
 #include "unit/server_fixture.h"
+#include "unit/testing/tested_server.h"
 
 namespace latchkey::tests {
 
@@ -330,6 +331,44 @@ TEST_CASE("AGGREGATE COUNT counts in how many sets a member is, by their weights
   CHECK(client.run("ZINTERSTORE to 2 a b AGGREGATE COUNT") == integer(2));
   CHECK(client.run("ZSCORE to z") == bulk("2"));
   CHECK(client.run("ZUNION 2 a b AGGREGATE NUMBER") == error("ERR syntax error"));
+}
+
+TEST_CASE("ZMPOP and ZRANDMEMBER say what is wrong with their words", "[sorted_sets]") {
+  SortedSetServer server;
+  TestClient client(server);
+  client.run("ZADD z 1 a 2 b");
+  const std::string syntax = error("ERR syntax error");
+  CHECK(client.run("ZMPOP 0 z MIN") == error("ERR numkeys should be greater than 0"));
+  CHECK(client.run("ZMPOP x z MIN") == error("ERR numkeys should be greater than 0"));
+  CHECK(client.run("ZMPOP 2 z MIN") == syntax);
+  CHECK(client.run("ZMPOP 3 z MIN") == syntax);
+  CHECK(client.run("ZMPOP 1 z MEDIAN") == syntax);
+  CHECK(client.run("ZMPOP 1 z MIN COUNT 0") == error("ERR count should be greater than 0"));
+  CHECK(client.run("ZMPOP 1 z MIN COUNT") == syntax);
+  CHECK(client.run("ZMPOP 1 z MIN COUNT 1 COUNT 1") == syntax);
+  CHECK(client.run("ZMPOP 1 z MIN MAX") == syntax);
+  CHECK(client.run("ZCARD z") == integer(2));
+  CHECK(client.run("ZMPOP 1 z MAX COUNT 1") == array({bulk("z"), array({bulks({"b", "2"})})}));
+  CHECK(client.run("ZRANDMEMBER z 1 WITHOUT") == syntax);
+  CHECK(client.run("ZRANDMEMBER z 1 WITHSCORES more") == syntax);
+  const std::string range = error("ERR value is out of range");
+  CHECK(client.run("ZRANDMEMBER z 4611686018427387904 WITHSCORES") == range);
+  CHECK(client.run("ZRANDMEMBER z -4611686018427387904 WITHSCORES") == range);
+  CHECK(client.run("ZRANDMEMBER z 4611686018427387903 WITHSCORES") == bulks({"a", "1"}));
+  CHECK(client.run("ZRANDMEMBER z 9223372036854775807") == bulks({"a"}));
+  CHECK(client.run("ZRANDMEMBER none") == kNull);
+  CHECK(client.run("ZRANDMEMBER none 1") == "*0\r\n");
+}
+
+TEST_CASE("ZSCAN tells scores with 17 digits before Redis 7.2") {
+  const auto scan = [](const char* settings) {
+    TestedServer server(settings);
+    TestClient client(server);
+    client.run("ZADD set 3.1 a");
+    return client.run("ZSCAN set 0");
+  };
+  CHECK(scan("emulate \"redis 7.0\"\n") == array({bulk("0"), bulks({"a", "3.1000000000000001"})}));
+  CHECK(scan("emulate \"redis 7.2\"\n") == array({bulk("0"), bulks({"a", "3.1"})}));
 }
 
 }  // namespace latchkey::tests
