@@ -1,7 +1,12 @@
 #include "all_commands.h"
 
+#include <algorithm>
+#include <cctype>
+#include <cstddef>
 #include <set>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "server/command/command_docs.h"
 #include "server/command/command_syntax.h"
@@ -56,6 +61,85 @@ TEST_CASE("No two folders bring the same subcommand of DEBUG", "[commands]") {
     CHECK(names.insert(std::string(subcommand.name)).second);
   }
   CHECK(names.contains("SET-SKIP-CHECKSUM-VALIDATION"));
+}
+
+// The lines of a reply of statuses.
+static std::vector<std::string> lines_of(const std::string& reply) {
+  std::vector<std::string> lines;
+  for (size_t at = reply.find("\r\n") + 2; at < reply.size();) {
+    const size_t end = reply.find("\r\n", at);
+    lines.push_back(reply.substr(at + 1, end - at - 1));
+    at = end + 2;
+  }
+  return lines;
+}
+
+TEST_CASE("HELP of each container names all of its subcommands, and itself last", "[commands]") {
+  ServerFixture server({});
+  add_all_commands(server.server);
+  TestClient client(server);
+  int containers = 0;
+  for (const auto& command : server.server.commands().all()) {
+    if (command->name != "help" || command->parent == nullptr) continue;
+    std::string container = command->parent->name;
+    for (char& letter : container) letter = static_cast<char>(std::toupper(letter));
+    INFO(container);
+    const std::string reply = client.run(container + " HELP");
+    // Without a cluster its containers are not there for clients.
+    if (reply.starts_with("-ERR This instance has cluster support disabled")) continue;
+    const std::vector<std::string> lines = lines_of(reply);
+    INFO(reply);
+    REQUIRE(lines.size() > 3);
+    CHECK(reply.starts_with("*" + std::to_string(lines.size()) + "\r\n+"));
+    CHECK(lines.front() == container + " <subcommand> [<arg> [value] [opt] ...]. Subcommands are:");
+    CHECK(lines[lines.size() - 2] == "HELP");
+    CHECK(lines.back() == "    Print this help.");
+    for (const Command* subcommand : command->parent->subcommands) {
+      std::string name = subcommand->name;
+      for (char& letter : name) letter = static_cast<char>(std::toupper(letter));
+      INFO(name);
+      CHECK(std::any_of(lines.begin() + 1, lines.end(), [&](const std::string& line) {
+        return line == name || line.starts_with(name + " ");
+      }));
+    }
+    ++containers;
+  }
+  CHECK(containers > 15);
+}
+
+TEST_CASE("DEBUG HELP names the subcommands of all folders", "[commands]") {
+  ServerFixture server({}, "enable-debug-command yes\n");
+  add_all_commands(server.server);
+  TestClient client(server);
+  const std::vector<std::string> lines = lines_of(client.run("DEBUG HELP"));
+  REQUIRE(lines.size() > 3);
+  CHECK(lines.front() == "DEBUG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:");
+  CHECK(lines.back() == "    Print this help.");
+  const auto place_of = [&](std::string_view line) {
+    return std::find(lines.begin(), lines.end(), line) - lines.begin();
+  };
+  const auto structures = place_of("STRUCTSIZE");
+  REQUIRE(structures + 1 < static_cast<std::ptrdiff_t>(lines.size()));
+  CHECK(lines[static_cast<size_t>(structures) + 1] ==
+        "    Tell the sizes of the server's main structures.");
+  for (const DebugSubcommand& subcommand : server.server.debug_subcommands()) {
+    INFO(subcommand.name);
+    const auto place = place_of(subcommand.usage);
+    REQUIRE(place + 1 < static_cast<std::ptrdiff_t>(lines.size()));
+    CHECK(place > structures);
+    CHECK(lines[static_cast<size_t>(place) + 1] == "    " + std::string(subcommand.summary));
+  }
+}
+
+TEST_CASE("SCRIPT HELP tells of SHOW where the release has it", "[commands]") {
+  for (const bool has_it : {true, false}) {
+    ServerFixture server({}, has_it ? "" : "emulate \"redis 8.6\"\n");
+    add_all_commands(server.server);
+    TestClient client(server);
+    const std::string reply = client.run("SCRIPT HELP");
+    CHECK((reply.find("+SHOW <sha1>\r\n") != std::string::npos) == has_it);
+    CHECK(reply.find("+LOAD <script>\r\n") != std::string::npos);
+  }
 }
 
 }  // namespace latchkey

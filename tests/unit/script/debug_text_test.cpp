@@ -55,3 +55,7 @@ TEST_CASE("Replies of both protocols are shown on one line") {
   CHECK(reply_text("~1\r\n#t\r\n") == "~(#true)");
   CHECK(reply_text("|1\r\n+a\r\n:1\r\n_\r\n") == "(null)");
 }
+
+TEST_CASE("Big numbers and text with a format are shown to a debugger's user") {
+  CHECK(reply_text("(123456789012345678901\r\n") == "(big number) 123456789012345678901");
+}

@@ -214,4 +214,33 @@ TEST_CASE("A script whose debugging user leaves goes on to its end", "[debugger]
   CHECK_FALSE(session.is_open());
 }
 
+TEST_CASE("The debugger explains its commands", "[debugger]") {
+  Session session;
+  session.debug("return 1", {{"h"}, {"help"}, {"c"}});
+  REQUIRE(session.shown.size() == 2 + 2 * 24 + 1);
+  CHECK(session.shown[2] == "Redis Lua debugger help:");
+  CHECK(session.shown[3] == "[h]elp               Show this help.");
+  CHECK(session.shown[25] == "redis.breakpoint()   Stops before the next line.");
+  CHECK(session.shown[26] == "Redis Lua debugger help:");
+}
+
+TEST_CASE("The debugger removes all breakpoints by 0, and takes numbers alone", "[debugger]") {
+  Session session;
+  session.debug("local a = 1\nlocal b = 2\nreturn a",
+                {{"b", "2", "x", "3"}, {"b", "0"}, {"b"}, {"c"}});
+  CHECK(session.shown ==
+        kStart + Lines{"-> 1   local a = 1", "-> 1   local a = 1", "  #2   local b = 2",
+                       "   3   return a", "Invalid argument:'x'", "  #2   local b = 2",
+                       "  #3   return a", "All breakpoints removed.",
+                       "No breakpoints set. Use 'b <line>' to add one.", "<endsession>"});
+  CHECK(session.reply == integer(1));
+}
+
+TEST_CASE("What is no request ends a script that is debugged", "[debugger]") {
+  Session session;
+  session.wire.peer.send("step\r\n");
+  session.debug("return 1", {});
+  CHECK(session.reply.starts_with("-ERR protocol error"));
+}
+
 }  // namespace latchkey::tests

@@ -369,3 +369,95 @@ TEST_CASE("A store finds functions in any case and libraries as they are called"
   CHECK(store.find_function("fun") == nullptr);
   CHECK(copy.find_function("fun")->name == "Fun");
 }
+
+namespace {
+
+// A server whose functions and scripts may ask about themselves: TELLME is FUNCTION STATS, and
+// STOPFUNCTION and STOPSCRIPT are the two KILLs.
+struct TellingServer : FunctionServer {
+  explicit TellingServer(std::string_view settings = {}) : FunctionServer(settings) {
+    static constexpr auto kRow = [](const char* name, server::Handler handler) {
+      return server::CommandRow{name,    handler, "",      0, {}, 0, server::Group::kScripting,
+                                "1.0.0", "O(1)",  "Tells."};
+    };
+    static constexpr server::CommandRow kRows[] = {
+        kRow("TELLME",
+             [](server::CommandContext& ctx) {
+               ctx.server.commands().find_full_name("function|stats")->handler(ctx);
+             }),
+        kRow("STOPFUNCTION",
+             [](server::CommandContext& ctx) {
+               ctx.server.layer<script::Engine>().runner().kill(ctx,
+                                                                script::Program::Kind::kFunction);
+             }),
+        kRow("STOPSCRIPT", [](server::CommandContext& ctx) {
+          ctx.server.layer<script::Engine>().runner().kill(ctx, script::Program::Kind::kScript);
+        })};
+    server.server.commands().add(kRows);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("FUNCTION STATS tells which function runs, and with what request") {
+  TellingServer server;
+  CHECK(server.load("#!lua name=l\nredis.register_function('f', function() "
+                    "return redis.call('tellme') end)") == bulk("l"));
+  CHECK(server.run("FCALL f 1 key argument")
+            .starts_with("*4\r\n" + bulk("running_script") + "*6\r\n" + bulk("name") + bulk("f") +
+                         bulk("command") + bulks({"FCALL", "f", "1", "key", "argument"}) +
+                         bulk("duration_ms") + ":"));
+  CHECK(server.run("FUNCTION STATS").starts_with("*4\r\n" + bulk("running_script") + "$-1\r\n"));
+}
+
+TEST_CASE("While a script runs FUNCTION says that it is busy, and SCRIPT while a function does") {
+  TellingServer server;
+  const auto eval = [&](const std::string& word) {
+    return server.client->run_words({"EVAL", "return redis.pcall('" + word + "')", "0"});
+  };
+  const std::string script =
+      "-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.";
+  CHECK(eval("tellme").starts_with(script));
+  CHECK(eval("stopfunction").starts_with(script));
+  server.load(
+      "#!lua name=l\nredis.register_function('f', function() "
+      "return redis.pcall('stopscript') end)");
+  CHECK(server.run("FCALL f 0")
+            .starts_with("-BUSY Redis is busy running a script. You can only call FUNCTION KILL or "
+                         "SHUTDOWN NOSAVE."));
+}
+
+TEST_CASE("redis.register_function says what is wrong with its named arguments") {
+  FunctionServer server;
+  const std::string callback = "callback = function() end";
+  CHECK(server.error_of("redis.register_function{function_name = 'f', " + callback +
+                        ", flags = 'no-writes'}") ==
+        registering("ERR flags argument to redis.register_function must be a table representing "
+                    "function flags"));
+  CHECK(server.error_of("redis.register_function{[true] = 1, function_name = 'f', " + callback +
+                        "}") ==
+        registering("ERR named argument key given to redis.register_function is not a string"));
+  CHECK(server.error_of("redis.register_function{function_name = 'f', " + callback +
+                        ", flags = {'no-such'}}") == registering("ERR unknown flag given"));
+}
+
+TEST_CASE("Libraries of Valkey know their server by both names") {
+  FunctionServer server("emulate \"valkey 9.1\"\n");
+  CHECK(server.load("#!lua name=l\nserver.register_function('f', function() return 'both' end)") ==
+        bulk("l"));
+  CHECK(server.run("FCALL f 0") == bulk("both"));
+  FunctionServer other;
+  CHECK(other.load("#!lua name=l\nserver.register_function('f', function() return 'both' end)")
+            .starts_with("-ERR"));
+}
+
+TEST_CASE("Valkey is busy in its own name") {
+  for (const bool as_redis : {false, true}) {
+    TellingServer server("emulate \"valkey 9.1\"\n" +
+                         std::string(as_redis ? "extended-redis-compatibility yes\n" : ""));
+    CHECK(server.client->run_words({"EVAL", "return redis.pcall('tellme')", "0"})
+              .starts_with("-BUSY " + std::string(as_redis ? "Redis" : "Valkey") +
+                           " is busy running a script. You can only call SCRIPT KILL or SHUTDOWN "
+                           "NOSAVE."));
+  }
+}

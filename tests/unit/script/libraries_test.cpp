@@ -240,6 +240,13 @@ TEST_CASE("JSON that is none is an error that says where") {
       {"\"\\ude00\"", "Expected value but found invalid unicode escape code at character 2"},
       {"\"\\u12", "Expected value but found invalid unicode escape code at character 2"},
       {"nul", "Expected value but found invalid token at character 1"},
+      {"{{", "Expected object key string but found T_OBJ_BEGIN at character 2"},
+      {"{[", "Expected object key string but found T_ARR_BEGIN at character 2"},
+      {"{true", "Expected object key string but found T_BOOLEAN at character 2"},
+      {"{null", "Expected object key string but found T_NULL at character 2"},
+      {"{:", "Expected object key string but found T_COLON at character 2"},
+      {"{,", "Expected object key string but found T_COMMA at character 2"},
+      {"[1 \"a\"]", "Expected comma or array end but found T_STRING at character 4"},
       {"-", "Expected value but found invalid number at character 1"},
       {std::string_view("\0a", 2), "JSON parser does not support UTF-16 or UTF-32"},
   };
@@ -449,4 +456,34 @@ TEST_CASE("struct refuses formats and bytes that do not fit") {
   CHECK(problem("pack, 'i'") == bulk("bad argument #2 to '?' (number expected, got nil)"));
   CHECK(problem("size, '='") == bulk("bad argument #1 to '?' (invalid format option '=')"));
   CHECK(problem("size, 's'") == bulk("bad argument #1 to '?' (option 's' has no fixed size)"));
+}
+
+TEST_CASE("Tables with keys of every kind are packed and come back as they were") {
+  Libraries lua;
+  CHECK(
+      lua.eval("local t = {[true] = 'yes', [false] = 'no'} "
+               "for i = 1, 300 do t['a rather long key ' .. i] = i t[i + 0.5] = i t['k' .. i] = i "
+               "end local u = cmsgpack.unpack(cmsgpack.pack(t)) local wrong = 0 "
+               "for k, v in pairs(t) do if u[k] ~= v then wrong = wrong + 1 end end "
+               "for k, v in pairs(u) do if t[k] ~= v then wrong = wrong + 1 end end "
+               "return {wrong, u[true], u[false], u[1.5]}") ==
+      array({integer(0), bulk("yes"), bulk("no"), integer(1)}));
+  CHECK(lua.eval("return select(2, pcall(cmsgpack.unpack, "
+                 "'\\129\\203\\127\\248\\0\\0\\0\\0\\0\\0\\1'))") == bulk("table index is NaN"));
+  CHECK(lua.eval("return select(2, pcall(cmsgpack.unpack, '\\129\\192\\1'))") ==
+        bulk("table index is nil"));
+}
+
+TEST_CASE("struct writes numbers that 64 bits do not hold as the processor converts them") {
+  Libraries lua;
+  CHECK(lua.eval("return struct.pack('>I8', 2^63)") ==
+        bulk(std::string_view("\x80\0\0\0\0\0\0\0", 8)));
+  CHECK(lua.eval("return struct.pack('>I8', 2^64)") ==
+        bulk(std::string_view("\0\0\0\0\0\0\0\0", 8)));
+  CHECK(lua.eval("return struct.pack('>I8', 2^64 - 2048)") ==
+        bulk(std::string_view("\xff\xff\xff\xff\xff\xff\xf8\0", 8)));
+  CHECK(lua.eval("return struct.pack('>i8', -2^63)") ==
+        bulk(std::string_view("\x80\0\0\0\0\0\0\0", 8)));
+  CHECK(lua.eval("return struct.pack('>i8', -1)") ==
+        bulk(std::string_view("\xff\xff\xff\xff\xff\xff\xff\xff", 8)));
 }

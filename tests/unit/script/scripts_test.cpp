@@ -8,6 +8,8 @@
 #include "script/rows.h"
 #include "unit/catch.h"
 #include "unit/server_fixture.h"
+#include "unit/temporary_directory.h"
+#include "unit/testing/tested_server.h"
 
 using namespace latchkey;
 using namespace latchkey::tests;
@@ -452,4 +454,167 @@ TEST_CASE("A transaction waits for a pause when a script that it queues may writ
   TestClient(scripts.server).run("CLIENT PAUSE 1000 WRITE");
   CHECK(scripts.client->run("EXEC") == "*1\r\n" + integer(1));
   CHECK(other.run("EXEC").empty());
+}
+
+TEST_CASE("Replies of RESP3 become Lua values of their kinds") {
+  TestedServer server("enable-debug-command yes\n");
+  TestClient client(server, 3);
+  REQUIRE(client.run("DEBUG SET-DISABLE-DENY-SCRIPTS 1") == kOk);
+  const auto told = [&](const std::string& kind, const std::string& expression) {
+    return client.run_words({"EVAL",
+                             "redis.setresp(3) local r = redis.call('debug', 'protocol', '" + kind +
+                                 "') return " + expression,
+                             "0"});
+  };
+  CHECK(told("bignum", "r.big_number") == bulk("1234567999999999999999999999999999999"));
+  CHECK(told("bignum", "r") == "(1234567999999999999999999999999999999\r\n");
+  CHECK(told("double", "tostring(r.double)") == bulk("3.141"));
+  CHECK(told("verbatim", "r.verbatim_string.format") == bulk("txt"));
+  CHECK(told("verbatim", "r.verbatim_string.string") == bulk("This is a verbatim\nstring"));
+  CHECK(told("verbatim", "r") == "=29\r\ntxt:This is a verbatim\nstring\r\n");
+  CHECK(told("set", "tostring(r.set[0]) .. tostring(r.set[2]) .. tostring(r.set[3])") ==
+        bulk("truetruenil"));
+  CHECK(told("map", "tostring(r.map[0]) .. tostring(r.map[1]) .. tostring(r.map[2])") ==
+        bulk("falsetruefalse"));
+  CHECK(told("attrib", "r") == bulk("Some real reply following the attribute"));
+  CHECK(told("null", "tostring(r)") == bulk("nil"));
+  CHECK(told("true", "tostring(r)") == bulk("true"));
+  CHECK(told("false", "tostring(r)") == bulk("false"));
+  CHECK(told("array", "#r") == integer(3));
+  CHECK(told("integer", "r + 1") == integer(12346));
+}
+
+TEST_CASE("redis.log writes to the log at its level, what has a text") {
+  Scripts scripts;
+  const TemporaryDirectory directory;
+  scripts.server.log.set_file(directory.path() / "log");
+  scripts.server.log.set_level(base::LogLevel::kVerbose);
+  CHECK(scripts.eval("redis.log(redis.LOG_WARNING, 'a', 5, {}, 'b')") == kNull);
+  CHECK(scripts.eval("redis.log(redis.LOG_NOTICE, 'notice')") == kNull);
+  CHECK(scripts.eval("redis.log(redis.LOG_VERBOSE, 'verbose')") == kNull);
+  CHECK(scripts.eval("redis.log(redis.LOG_DEBUG, 'debug')") == kNull);
+  scripts.server.log.set_level(base::LogLevel::kNothing);
+  const std::string log = directory.read("log");
+  CHECK(log.find(" # a 5 b\n") != std::string::npos);
+  CHECK(log.find(" * notice\n") != std::string::npos);
+  CHECK(log.find(" - verbose\n") != std::string::npos);
+  CHECK(log.find("debug") == std::string::npos);
+  CHECK(scripts.error_of("redis.log(1)") == "-ERR redis.log() requires two arguments or more.");
+  CHECK(scripts.error_of("redis.log('x', 'y')") ==
+        "-ERR First argument must be a number (log level).");
+  CHECK(scripts.error_of("redis.log(-1, 'y')") == "-ERR Invalid log level.");
+  CHECK(scripts.error_of("redis.log(4, 'y')") == "-ERR Invalid log level.");
+}
+
+TEST_CASE("redis.error_reply and status_reply take one text") {
+  Scripts scripts;
+  CHECK(scripts.eval("return redis.error_reply('-CODE and text')") == error("CODE and text"));
+  CHECK(scripts.eval("return redis.error_reply('CODE and text')") == error("CODE and text"));
+  CHECK(scripts.eval("return redis.error_reply('text')") == error("ERR text"));
+  CHECK(scripts.eval("return redis.status_reply('FINE')") == status("FINE"));
+  for (const char* const call : {"error_reply()", "error_reply('a', 'b')", "error_reply(5)",
+                                 "status_reply()", "status_reply('a', 'b')", "status_reply({})"}) {
+    INFO(call);
+    CHECK(scripts.eval("return redis." + std::string(call)) ==
+          error("ERR wrong number or type of arguments"));
+  }
+}
+
+TEST_CASE("Errors that are no text are told by what they are") {
+  Scripts scripts;
+  CHECK(scripts.error_of("error(true)") == "-ERR true");
+  CHECK(scripts.error_of("error(false)") == "-ERR false");
+  CHECK(scripts.error_of("error(nil)") == "-ERR nil");
+  CHECK(scripts.error_of("error(12)") == "-ERR user_script:1: 12");
+  CHECK(scripts.error_of("error(print)").starts_with("-ERR "));
+}
+
+TEST_CASE("Functions of the sandbox refuse what they cannot take") {
+  Scripts scripts;
+  const auto problem = [&](const std::string& call) {
+    return scripts.eval("return select(2, pcall(" + call + "))");
+  };
+  CHECK(problem("rawset, {}, nil, 1") == bulk("table index is nil"));
+  CHECK(scripts.eval("return {select('#', pcall()), (select(2, pcall()))}") ==
+        array({integer(2), bulk("bad argument #1 to 'pcall' (value expected)")}));
+  CHECK(scripts.eval("return type((select(2, pcall(error, {err = {}}))))") == bulk("table"));
+  CHECK(scripts.eval("return (select(2, pcall(error, {err = 'text'})))") == bulk("text"));
+  CHECK(scripts.eval("return {select(2, load(function() return {} end))}") ==
+        array({bulk("reader function must return a string")}));
+  CHECK(scripts.eval("local n = 0 return load(function() n = n + 1 "
+                     "return ({'return ', '4', '2'})[n] end)()") == integer(42));
+  CHECK(problem("math.random, 0").find("interval is empty") != std::string::npos);
+  CHECK(problem("math.random, 2, 1").find("bad argument #2") != std::string::npos);
+  CHECK(problem("math.random, 2, 1").find("interval is empty") != std::string::npos);
+  CHECK(problem("math.random, 1, 2, 3").find("wrong number of arguments") != std::string::npos);
+  CHECK(problem("table.setn, {}, 1").find("'setn' is obsolete") != std::string::npos);
+  CHECK(problem("function() return _G[{}] end")
+            .find("Second argument to luaProtectedTableError must be a string or number") !=
+        std::string::npos);
+  CHECK(problem("function() return _G[5] end")
+            .find("Script attempted to access nonexistent global variable '5'") !=
+        std::string::npos);
+  CHECK(problem("table.insert, {}, 1, 2, 3").find("wrong number of arguments") !=
+        std::string::npos);
+}
+
+TEST_CASE("math has random numbers of a range, and logarithms") {
+  Scripts scripts;
+  CHECK(scripts.eval("return {math.random(1), math.random(5, 5), math.random(-3, -3)}") ==
+        array({integer(1), integer(5), integer(-3)}));
+  CHECK(scripts.eval("local low, high = 9, 0 for i = 1, 1000 do local n = math.random(3, 5) "
+                     "if n < low then low = n end if n > high then high = n end end "
+                     "return {low, high}") == array({integer(3), integer(5)}));
+  CHECK(scripts.eval("local n = math.random() return n >= 0 and n < 1") == integer(1));
+  CHECK(scripts.eval("return {math.log(1), tostring(math.log(math.exp(2)))}") ==
+        array({integer(0), bulk("2")}));
+  CHECK(scripts.eval("local t = {1, 3} table.insert(t, 2, 2) table.insert(t, 4) "
+                     "return t") == array({integer(1), integer(2), integer(3), integer(4)}));
+}
+
+TEST_CASE("A coroutine that cannot be resumed says why") {
+  Scripts scripts;
+  const auto resumed = [&](const std::string& script) {
+    return scripts.eval(script + " return {tostring(a), b}");
+  };
+  CHECK(resumed("local a, b = coroutine.wrap(function() "
+                "return coroutine.resume(coroutine.running()) end)()") ==
+        bulks({"false", "cannot resume running coroutine"}));
+  CHECK(resumed("local a, b local one one = coroutine.create(function() "
+                "coroutine.wrap(function() a, b = coroutine.resume(one) end)() end) "
+                "coroutine.resume(one)") == bulks({"false", "cannot resume normal coroutine"}));
+  CHECK(resumed("local one = coroutine.create(function() end) coroutine.resume(one) "
+                "local a, b = coroutine.resume(one)") ==
+        bulks({"false", "cannot resume dead coroutine"}));
+  CHECK(resumed("local one = coroutine.create(function() error('x', 0) end) "
+                "local a, b = coroutine.resume(one)") == bulks({"false", "x"}));
+}
+
+TEST_CASE("string.format quotes what stands for itself in a string") {
+  Scripts scripts;
+  CHECK(scripts.eval("return string.format('%q', 'a\\rb\\nc\\\\d\"e')") ==
+        bulk("\"a\\rb\\\nc\\\\d\\\"e\""));
+  CHECK(scripts.eval("return string.format('%q', 'a\\0b')") == bulk("\"a\\000b\""));
+  CHECK(scripts.eval("return string.format('%s|%5s|%.2s', string.rep('x', 100), 'ab', 'abc')") ==
+        bulk(std::string(100, 'x') + "|   ab|ab"));
+  CHECK(scripts.eval("return string.format('%s', string.rep('x', 99))") ==
+        bulk(std::string(99, 'x')));
+}
+
+TEST_CASE("SCRIPT DEBUG is wanted, or not, outside of pipelines") {
+  Scripts scripts;
+  TestClient& client = *scripts.client;
+  CHECK(client.run("SCRIPT DEBUG MAYBE") == error("ERR Use SCRIPT DEBUG YES/SYNC/NO"));
+  const std::string loaded = client.run_words({"SCRIPT", "LOAD", "return 1"});
+  const std::string digest = loaded.substr(loaded.find("\r\n") + 2, 40);
+  for (const char* const mode : {"YES", "SYNC"}) {
+    CHECK(client.run("SCRIPT DEBUG " + std::string(mode)) == kOk);
+    CHECK(client.run("EVALSHA " + digest + " 0") ==
+          error("ERR Please use EVAL instead of EVALSHA for debugging"));
+    CHECK(client.run("SCRIPT DEBUG NO") == kOk);
+    CHECK(client.run("EVALSHA " + digest + " 0") == integer(1));
+  }
+  client->out().append("waits");
+  CHECK(client.run("SCRIPT DEBUG YES") ==
+        "waits" + error("ERR SCRIPT DEBUG must be called outside a pipeline"));
 }

@@ -356,3 +356,22 @@ TEST_CASE("CALLS is for administrators, and may be disabled") {
   CHECK(other.run("CALLS START").starts_with("-ERR CALLS command not allowed."));
   CHECK(other.run("CALLS COUNT").starts_with("-ERR CALLS command not allowed."));
 }
+
+TEST_CASE("CALLS LIST tells where a call came from") {
+  RecordingServer server;
+  TestClient client(server);
+  client.run("SET a 1");
+  client.run("MULTI");
+  client.run("SET b 2");
+  client.run("EXEC");
+  client.run_words({"EVAL", "return redis.call('SET', 'c', '3')", "0"});
+  const std::string list = server.admin.run("CALLS LIST");
+  const auto called = [&](const std::string& context, const char* key, const char* value) {
+    return list.find(bulk("context") + bulk(context) + bulk("args") +
+                     tests::bulks({"SET", key, value})) != std::string::npos;
+  };
+  INFO(list);
+  CHECK(called("plain", "a", "1"));
+  CHECK(called("multi", "b", "2"));
+  CHECK(called("script", "c", "3"));
+}

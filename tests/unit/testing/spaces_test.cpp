@@ -1,15 +1,26 @@
 #include "testing/spaces.h"
 
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <filesystem>
 #include <initializer_list>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "composition/space_host.h"
 #include "composition/whole_server.h"
+#include "server/client/authentication.h"
+#include "server/client/client.h"
 #include "unit/catch.h"
+#include "unit/net/wire.h"
 #include "unit/required.h"
 #include "unit/server_fixture.h"
+#include "unit/temporary_directory.h"
 
 namespace latchkey::tests {
 
@@ -195,6 +206,317 @@ TEST_CASE("A copy for a release keeps what the release knows, and nothing else i
   CHECK(main.run("SPACE CREATE h~redis-6.2 FROM MAIN") == refused("h~redis-6.2", "functions"));
   // Of its own kind everything.
   CHECK(main.run("SPACE CREATE i FROM MAIN") == bulk("i"));
+}
+
+namespace {
+
+// A client of the first server with a connection, that goes from space to space.
+class Visitor {
+ public:
+  explicit Visitor(Main& main)
+      : wire(main.loop), client(&main.whole->server().clients().add(wire.connection)), main_(main) {
+    server::assume_default_user(*client);
+    wire.connection->start(*client, 0);
+  }
+  std::string ask(std::string_view requests) {
+    wire.peer.send(requests);
+    turn();
+    return wire.peer.receive();
+  }
+  void turn() {
+    tests::turn(main_.loop, 10);
+    main_.whole->server().enter();
+  }
+
+  Wire wire;
+  // Until it goes into a space.
+  server::Client* client;
+
+ private:
+  Main& main_;
+};
+
+// What SPACE INFO begins with.
+std::string info_of(std::string_view name, int clients, int keys, int keep) {
+  return "*18\r\n" + bulk("name") + bulk(name) + bulk("clients") + integer(clients) + bulk("keys") +
+         integer(keys) + bulk("keep") + integer(keep) + bulk("port") + integer(0) +
+         bulk("unixsocket") + bulk("") + bulk("used-memory");
+}
+
+const std::string kNoSuchSpace = error("ERR No such space");
+
+}  // namespace
+
+TEST_CASE("A client goes into a space, which is made for it, and back", "[spaces]") {
+  Main main;
+  Visitor visitor(main);
+  CHECK(visitor.ask("CLIENT SETNAME me\r\nCLIENT SETINFO LIB-NAME lib\r\nSET key outside\r\n") ==
+        "+OK\r\n+OK\r\n+OK\r\n");
+  CHECK(visitor.ask("SPACE ENTER MAIN\r\n") == kOk);
+  // What is sent behind it runs there.
+  CHECK(visitor.ask("SPACE ENTER a\r\nGET key\r\nSET key inside\r\nCLIENT GETNAME\r\n") ==
+        std::string(kOk) + std::string(kNull) + std::string(kOk) + bulk("me"));
+  CHECK(visitor.ask("CLIENT INFO\r\n").find(" lib-name=lib ") != std::string::npos);
+  CHECK(visitor.ask("SPACE INFO\r\n").starts_with(info_of("a", 1, 1, 0)));
+  CHECK(visitor.ask("SPACE ENTER a\r\n") == kOk);
+  CHECK(main.run("SPACE INFO a").starts_with(info_of("a", 1, 1, 0)));
+  CHECK(visitor.ask("SPACE ENTER b\r\nDBSIZE\r\n") == std::string(kOk) + integer(0));
+  CHECK(main.run("SPACE INFO a").starts_with(info_of("a", 0, 1, 0)));
+  CHECK(visitor.ask("SPACE ENTER main\r\nGET key\r\nSPACE INFO\r\n") ==
+        std::string(kOk) + bulk("outside") + error("ERR This client is in no space"));
+  CHECK(main.run_in("a", "GET key") == bulk("inside"));
+}
+
+TEST_CASE("A client keeps its protocol when it goes into a space", "[spaces]") {
+  Main main;
+  Visitor visitor(main);
+  CHECK(visitor.ask("HELLO 3\r\n").starts_with("%7\r\n"));
+  CHECK(visitor.ask("SPACE ENTER a\r\nGET key\r\n") == std::string(kOk) + std::string(kNull3));
+}
+
+TEST_CASE("Who cannot go into a space is told why", "[spaces]") {
+  Main main;
+  Visitor visitor(main);
+  const std::string bound =
+      error("ERR A client that is subscribed, monitors or replicates cannot change its space");
+  CHECK(visitor.ask("SPACE ENTER a~b\r\n") ==
+        error("ERR What follows ~ in the name of a space must be latchkey or a release, as "
+              "redis-7.0"));
+  CHECK(visitor.ask("*3\r\n$5\r\nSPACE\r\n$5\r\nENTER\r\n$0\r\n\r\n") ==
+        error("ERR The name of a space must not be empty"));
+  CHECK(visitor.ask("SPACE ENTER " + std::string(129, 'n') + "\r\n") ==
+        error("ERR The name of a space must not be longer than 128 bytes"));
+  CHECK(visitor.ask("SPACE ENTER " + std::string(128, 'n') + "\r\nSPACE ENTER MAIN\r\n") ==
+        "+OK\r\n+OK\r\n");
+  CHECK(visitor.ask("HELLO 3\r\n").starts_with("%7\r\n"));
+  visitor.ask("SUBSCRIBE news\r\n");
+  CHECK(visitor.ask("SPACE ENTER a\r\n") == bound);
+  CHECK(visitor.ask("SPACE ENTER MAIN\r\n") == kOk);
+  // One without a connection has nothing to take along.
+  CHECK(main.run("SPACE ENTER a") == bound);
+  CHECK(main.run("SPACE INFO a") == kNoSuchSpace);
+}
+
+TEST_CASE("Who logs in as the user of a space comes into it", "[spaces]") {
+  const std::string wrong = error("WRONGPASS invalid username-password pair or user is disabled.");
+  Main main("requirepass secret\n");
+  TestClient& root = *main.client;
+  CHECK(root.run("AUTH secret") == kOk);
+  Visitor visitor(main);
+  CHECK(visitor.ask("AUTH space-a wrong\r\n") == wrong);
+  CHECK(visitor.ask("AUTH space- secret\r\n") == wrong);
+  CHECK(visitor.ask("AUTH nobody secret\r\n") == wrong);
+  CHECK(main.run("SPACE LIST") == "*0\r\n");
+  CHECK(visitor.ask("AUTH space-a secret\r\n") == kOk);
+  CHECK(visitor.ask("SPACE INFO\r\n").starts_with(info_of("a", 1, 0, 0)));
+  // The space has the password of the first server.
+  CHECK(visitor.ask("RESET\r\nPING\r\n") == "+RESET\r\n-NOAUTH Authentication required.\r\n");
+  CHECK(visitor.ask("HELLO 3 AUTH space-b secret SETNAME me\r\n").starts_with("%7\r\n"));
+  CHECK(visitor.ask("CLIENT GETNAME\r\n") == bulk("me"));
+  CHECK(main.run("SPACE INFO b").starts_with(info_of("b", 1, 0, 0)));
+  CHECK(root.run("ACL SETUSER default -space|enter") == kOk);
+  CHECK(visitor.ask("AUTH space-c secret\r\n") == wrong);
+  CHECK(root.run("ACL SETUSER default +space|enter") == kOk);
+  // A user of that name is the one who is meant.
+  CHECK(root.run("ACL SETUSER space-d on >other") == kOk);
+  Visitor other(main);
+  CHECK(other.ask("AUTH space-d secret\r\n") == wrong);
+  CHECK(other.ask("AUTH space-d other\r\n") == kOk);
+  CHECK(main.run("SPACE INFO d") == kNoSuchSpace);
+}
+
+TEST_CASE("Without commands for tests nobody comes into a space by logging in", "[spaces]") {
+  Main main("enable-test-commands no\n");
+  Visitor visitor(main);
+  CHECK(visitor.ask("AUTH space-a x\r\n") ==
+        error("WRONGPASS invalid username-password pair or user is disabled."));
+}
+
+TEST_CASE("A space that is dropped closes its clients, and its name is free again", "[spaces]") {
+  Main main;
+  Visitor visitor(main);
+  Visitor waiting(main);
+  CHECK(visitor.ask("SPACE ENTER a\r\nSET key value\r\n") == "+OK\r\n+OK\r\n");
+  CHECK(waiting.ask("SPACE ENTER a\r\nBLPOP list 0\r\n") == kOk);
+  CHECK(main.run("SPACE DROP a") == kOk);
+  CHECK(main.run("SPACE LIST") == "*0\r\n");
+  CHECK(main.run("SPACE DROP a") == kNoSuchSpace);
+  CHECK(main.run("SPACE INFO a") == kNoSuchSpace);
+  CHECK(main.run("SPACE CREATE a") == error("ERR The space of that name is being dropped"));
+  visitor.turn();
+  CHECK(visitor.ask("").empty());
+  CHECK(visitor.wire.peer.is_at_end());
+  CHECK(waiting.ask("").empty());
+  CHECK(waiting.wire.peer.is_at_end());
+  CHECK(main.run("SPACE CREATE a KEEP") == bulk("a"));
+  CHECK(main.run_in("a", "DBSIZE") == integer(0));
+  CHECK(main.run("SPACE CREATE a") == error("ERR A space of that name exists already"));
+}
+
+TEST_CASE("A space that goes before a client has come is made anew for it", "[spaces]") {
+  Main main;
+  main.run("SPACE CREATE a KEEP");
+  CHECK(main.run_in("a", "SET key value") == kOk);
+  Visitor visitor(main);
+  std::string request = "SPACE ENTER a\r\nDBSIZE\r\n";
+  visitor.client->on_input(request);
+  CHECK(main.run("SPACE DROP a") == kOk);
+  // It asks again.
+  CHECK(visitor.ask("SPACE ENTER a\r\nDBSIZE\r\n").ends_with(integer(0)));
+  CHECK(visitor.ask("SPACE INFO\r\n").starts_with(info_of("a", 1, 0, 0)));
+}
+
+TEST_CASE("SHUTDOWN in a space ends the space", "[spaces]") {
+  Main main;
+  Visitor visitor(main);
+  CHECK(visitor.ask("SPACE ENTER a\r\nSHUTDOWN NOSAVE\r\n") == kOk);
+  CHECK(visitor.ask("").empty());
+  CHECK(visitor.wire.peer.is_at_end());
+  CHECK(main.run("SPACE LIST") == "*0\r\n");
+  CHECK(main.run("PING") == status("PONG"));
+}
+
+TEST_CASE("A space nobody is in goes after space-linger-ms unless it is kept", "[spaces]") {
+  Main main("space-linger-ms 5000\n");
+  const auto wait = [&](int64_t ms) {
+    main.clock.advance_ms(ms);
+    main.whole->server().refresh_clock();
+    main.whole->server().tick();
+  };
+  main.run("SPACE CREATE kept KEEP");
+  main.run("SPACE CREATE idle");
+  CHECK(main.run("SPACE LIST").starts_with("*2\r\n" + info_of("idle", 0, 0, 0)));
+  const std::string port = main.run("SPACE LISTEN reached");
+  REQUIRE(port.starts_with(":"));
+  Visitor visitor(main);
+  CHECK(visitor.ask("SPACE ENTER visited\r\n") == kOk);
+  wait(4999);
+  CHECK(main.run("SPACE LIST").starts_with("*4\r\n"));
+  wait(1);
+  CHECK(main.run("SPACE INFO idle") == kNoSuchSpace);
+  for (const char* const name : {"kept", "reached", "visited"})
+    CHECK(main.run("SPACE INFO " + std::string(name)).starts_with("*18\r\n"));
+  visitor.turn();
+  // The time counts from when its last client has left.
+  CHECK(visitor.ask("SPACE ENTER MAIN\r\n") == kOk);
+  wait(60'000);
+  CHECK(main.run("SPACE INFO visited").starts_with("*18\r\n"));
+  wait(4999);
+  CHECK(main.run("SPACE INFO visited").starts_with("*18\r\n"));
+  wait(1);
+  CHECK(main.run("SPACE INFO visited") == kNoSuchSpace);
+  CHECK(main.run("SPACE LIST").starts_with("*2\r\n" + info_of("kept", 0, 0, 1)));
+}
+
+TEST_CASE("Spaces without a name are numbered, and there are as many as max-spaces allows",
+          "[spaces]") {
+  Main main("max-spaces 3\n");
+  CHECK(main.run("SPACE CREATE") == bulk("1"));
+  CHECK(main.run("SPACE CREATE 2") == bulk("2"));
+  CHECK(main.run("SPACE CREATE KEEP") == bulk("3"));
+  const std::string full = error("ERR There are as many spaces as max-spaces allows");
+  CHECK(main.run("SPACE CREATE") == full);
+  CHECK(main.run("SPACE LISTEN more") == full);
+  Visitor visitor(main);
+  CHECK(visitor.ask("SPACE ENTER more\r\n") == full);
+  CHECK(visitor.ask("SPACE ENTER 2\r\n") == kOk);
+}
+
+TEST_CASE("SPACE refuses what it does not know", "[spaces]") {
+  Main main;
+  CHECK(main.run("SPACE CREATE a FROM nowhere") == kNoSuchSpace);
+  CHECK(main.run("SPACE CREATE a KEEP KEEP") == error("ERR syntax error"));
+  CHECK(main.run("SPACE CREATE a FROM MAIN FROM MAIN") == error("ERR syntax error"));
+  CHECK(main.run("SPACE CREATE a FROM") == error("ERR syntax error"));
+  CHECK(main.run("SPACE CREATE Main") == error("ERR The first server is called main"));
+  for (const char* const port : {"0", "65536", "x"})
+    CHECK(main.run("SPACE LISTEN a " + std::string(port)).starts_with("-ERR "));
+  CHECK(main.run("SPACE LISTEN a 0") == error("ERR Invalid port"));
+  CHECK(main.run("SPACE LIST") == "*0\r\n");
+}
+
+TEST_CASE("Who may not make spaces copies the first server from none either", "[spaces]") {
+  Main main;
+  main.run("SET key value");
+  main.run("SPACE CREATE a KEEP");
+  CHECK(main.run_in("a", "SPACE CREATE b KEEP FROM MAIN") == bulk("b"));
+  CHECK(main.run_in("b", "GET key") == bulk("value"));
+  CHECK(main.run("ACL SETUSER default -space|create") == kOk);
+  CHECK(main.run_in("a", "SPACE CREATE c FROM MAIN") ==
+        error("NOPERM Clients of spaces may copy the first server only where its default user "
+              "may"));
+  CHECK(main.run_in("a", "SPACE CREATE c FROM b") == bulk("c"));
+}
+
+TEST_CASE("A copy that is larger than space-maxmemory is not made", "[spaces]") {
+  Main main("space-maxmemory 1mb\n");
+  main.client->run_words({"SET", "large", std::string(3 << 20, 'x')});
+  CHECK(main.run("SPACE CREATE a FROM MAIN") ==
+        error("ERR The copy is larger than space-maxmemory allows"));
+  CHECK(main.run("SPACE INFO a") == kNoSuchSpace);
+}
+
+TEST_CASE("A space listens at one unix socket, which nobody else has", "[spaces]") {
+  Main main;
+  const TemporaryDirectory directory;
+  const std::string path = directory.path() / "socket";
+  CHECK(main.run("SPACE LISTEN a " + path) == bulk(path));
+  CHECK(main.run("SPACE LISTEN a " + path) == bulk(path));
+  CHECK(main.run("SPACE LISTEN a " + path + "2") ==
+        error("ERR The space listens at " + path + " already"));
+  CHECK(main.run("SPACE LISTEN b " + path) == error("ERR A server listens at this path already"));
+  directory.write("file", "text");
+  CHECK(main.run("SPACE LISTEN b " + (directory.path() / "file").string()) ==
+        error("ERR There is something else than a socket at this path"));
+  CHECK(directory.read("file") == "text");
+  const std::string unreachable = directory.path() / "none" / "socket";
+  CHECK(main.run("SPACE LISTEN b " + unreachable) ==
+        error("ERR The space cannot listen at this path"));
+  {
+    Peer peer(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    peer.connect(path);
+    peer.send("SET key value\r\nSPACE INFO\r\n");
+    turn(main.loop, 10);
+    main.whole->server().enter();
+    const std::string told = peer.receive();
+    CHECK(told.starts_with(std::string(kOk) + "*18\r\n" + bulk("name") + bulk("a") +
+                           bulk("clients") + integer(1) + bulk("keys") + integer(1)));
+    CHECK(told.find(bulk("unixsocket") + bulk(path)) != std::string::npos);
+  }
+  // A port beside it is no harm.
+  CHECK(main.run("SPACE LISTEN a").starts_with(":"));
+  CHECK(main.run("SPACE LISTEN a " + path) == bulk(path));
+}
+
+TEST_CASE("A unix socket that is left from before is taken by a space", "[spaces]") {
+  Main main;
+  const TemporaryDirectory directory;
+  const std::string path = directory.path() / "left";
+  {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, path.size());
+    const int other = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    REQUIRE(bind(other, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+    close(other);
+  }
+  REQUIRE(std::filesystem::is_socket(path));
+  CHECK(main.run("SPACE LISTEN a " + path) == bulk(path));
+  Peer peer(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  peer.connect(path);
+  peer.send("PING\r\n");
+  turn(main.loop, 10);
+  main.whole->server().enter();
+  CHECK(peer.receive() == status("PONG"));
+}
+
+TEST_CASE("A server without spaces says so", "[spaces]") {
+  Main main;
+  main.spaces.reset();
+  const std::string none = error("ERR This server has no spaces");
+  for (const char* const request : {"SPACE CREATE", "SPACE ENTER a", "SPACE DROP a",
+                                    "SPACE LISTEN a", "SPACE LIST", "SPACE INFO"})
+    CHECK(main.run(request) == none);
 }
 
 }  // namespace latchkey::tests

@@ -6,6 +6,7 @@
 #include "unit/catch.h"
 #include "unit/propagation_recorder.h"
 #include "unit/server_fixture.h"
+#include "unit/testing/tested_server.h"
 
 namespace latchkey::tests {
 
@@ -558,6 +559,26 @@ TEST_CASE("Reading leaves expired fields where Valkey is emulated, writing does 
   // Replicas may still have the old value.
   CHECK(stream.take() == "HSET h a 5");
   CHECK(client.run("HGETALL h") == bulks({"a", "5"}));
+}
+
+TEST_CASE("Valkey writes the fields that expire together as one removal", "[hash_deadlines]") {
+  for (const bool valkey : {true, false}) {
+    INFO(valkey);
+    TestedServer server(valkey ? "emulate \"valkey 9.1\"\n" : "");
+    TestClient client(server);
+    client.run("HSET h a 1 b 2 c 3");
+    client.run("HPEXPIRE h 50 FIELDS 1 a");
+    client.run("HPEXPIRE h 100 FIELDS 1 b");
+    PropagationRecorder stream(server);
+    server.events();
+    server.advance_ms(200);
+    server.tick();
+    CHECK(server.events() == "hexpired h");
+    CHECK(client.run("HKEYS h") == bulks({"c"}));
+    const std::string written = stream.take();
+    INFO(written);
+    CHECK(written.find(valkey ? "HDEL h a b" : "HDEL h a; HDEL h b") != std::string::npos);
+  }
 }
 
 }  // namespace latchkey::tests

@@ -2,6 +2,7 @@
 
 #include "commands/groups.h"
 #include "unit/catch.h"
+#include "unit/propagation_recorder.h"
 #include "unit/server_fixture.h"
 
 namespace latchkey::tests {
@@ -118,6 +119,34 @@ TEST_CASE("Hash commands refuse keys of other types", "[hashes]") {
     CHECK(client.run(line) == kWrongType);
   }
   CHECK(client.run("GET s") == bulk("text"));
+}
+
+TEST_CASE("HRANDFIELD takes a count that can be doubled where it is to be", "[hashes]") {
+  HashServer server;
+  TestClient client(server);
+  client.run("HSET h a 1");
+  const std::string range = error("ERR value is out of range");
+  CHECK(client.run("HRANDFIELD h 4611686018427387904 WITHVALUES") == range);
+  CHECK(client.run("HRANDFIELD h -4611686018427387904 WITHVALUES") == range);
+  CHECK(client.run("HRANDFIELD h 4611686018427387903 WITHVALUES") == bulks({"a", "1"}));
+  CHECK(client.run("HRANDFIELD h 9223372036854775807") == bulks({"a"}));
+  CHECK(client.run("HRANDFIELD h 1 WITH") == error("ERR syntax error"));
+  CHECK(client.run("HRANDFIELD h 1 WITHVALUES more") == error("ERR syntax error"));
+  CHECK(client.run("HRANDFIELD h -9223372036854775808").starts_with("-ERR"));
+}
+
+TEST_CASE("A sum is propagated so that the field keeps its deadline, where fields have any",
+          "[hashes]") {
+  const auto propagated = [](std::string_view settings) {
+    HashServer server(settings);
+    TestClient client(server);
+    client.run("HSET h f 1");
+    PropagationRecorder stream(server);
+    CHECK(client.run("HINCRBYFLOAT h f 0.5") == bulk("1.5"));
+    return stream.take();
+  };
+  CHECK(propagated("") == "SELECT 0; HSETEX h KEEPTTL FIELDS 1 f 1.5");
+  CHECK(propagated("emulate \"redis 7.4\"\n") == "SELECT 0; HSET h f 1.5");
 }
 
 }  // namespace latchkey::tests

@@ -1,7 +1,9 @@
 
 #include "commands/groups.h"
 #include "unit/catch.h"
+#include "unit/propagation_recorder.h"
 #include "unit/server_fixture.h"
+#include "unit/testing/tested_server.h"
 
 namespace latchkey::tests {
 
@@ -248,6 +250,88 @@ TEST_CASE("OBJECT FREQ counts uses under an LFU policy", "[keys]") {
              Catch::Matchers::StartsWith("-ERR An LFU maxmemory policy is selected"));
   client.run("COPY a b");
   CHECK(client.run("OBJECT FREQ b") == integer(5));
+}
+
+TEST_CASE("OBJECT ENCODING names encodings as the emulated release does", "[keys]") {
+  const auto encoding = [](std::string_view settings, const char* key) {
+    TestedServer server(settings);
+    TestClient client(server);
+    client.run("HSET hash a 1");
+    client.run("HSET timed a 1 b 2");
+    client.run("HEXPIRE timed 100 FIELDS 1 a");
+    client.run("RPUSH list a");
+    client.run("CONFIG SET hash-max-listpack-entries 1");
+    client.run("HSET large a 1 b 2");
+    return client.run("OBJECT ENCODING " + std::string(key));
+  };
+  CHECK(encoding("emulate \"valkey 9.1\"\n", "hash") == bulk("listpack"));
+  CHECK(encoding("emulate \"valkey 9.1\"\n", "timed") == bulk("hashtable"));
+  CHECK(encoding("emulate \"valkey 9.1\"\n", "large") == bulk("hashtable"));
+  CHECK(encoding("emulate \"valkey 9.1\"\n", "list") == bulk("listpack"));
+  CHECK(encoding("", "timed") == bulk("listpackex"));
+  CHECK(encoding("emulate \"redis 7.0\"\n", "list") == bulk("quicklist"));
+  CHECK(encoding("emulate \"redis 7.2\"\n", "list") == bulk("listpack"));
+}
+
+TEST_CASE("Valkey knows the types that SCAN may ask for, and says where NOSCORES belongs",
+          "[keys]") {
+  TestedServer server("emulate \"valkey 9.1\"\n");
+  TestClient client(server);
+  client.run("SET text 1");
+  client.run("RPUSH list 1");
+  client.run("ZADD sorted 1 a");
+  CHECK(client.run("SSCAN set 0 NOSCORES") == array({bulk("0"), array({})}));
+  client.run("SADD set a");
+  CHECK(client.run("SCAN 0 TYPE nosuch") == error("ERR unknown type name 'nosuch'"));
+  CHECK(client.run("SCAN 0 TYPE LIST") == array({bulk("0"), bulks({"list"})}));
+  CHECK(client.run("SCAN 0 TYPE string") == array({bulk("0"), bulks({"text"})}));
+  CHECK(client.run("SCAN 0 NOSCORES") == error("ERR NOSCORES option can only be used in ZSCAN"));
+  CHECK(client.run("SCAN 0 NOVALUES") == error("ERR NOVALUES option can only be used in HSCAN"));
+  CHECK(client.run("SSCAN set 0 NOSCORES") ==
+        error("ERR NOSCORES option can only be used in ZSCAN"));
+  CHECK(client.run("ZSCAN sorted 0 NOVALUES") ==
+        error("ERR NOVALUES option can only be used in HSCAN"));
+  CHECK(client.run("ZSCAN sorted 0 NOSCORES") == array({bulk("0"), bulks({"a"})}));
+  CHECK(client.run("ZSCAN sorted 0 COUNT 0") == error("ERR syntax error"));
+  CHECK(client.run("SCAN 0 COUNT 0") == error("ERR syntax error"));
+  CHECK(client.run("SCAN 0 COUNT x") == error("ERR value is not an integer or out of range"));
+}
+
+TEST_CASE("Redis takes any type for SCAN, and has no NOSCORES", "[keys]") {
+  TestedServer server("emulate \"redis 8.6\"\n");
+  TestClient client(server);
+  client.run("SET text 1");
+  CHECK(client.run("SCAN 0 TYPE nosuch") == array({bulk("0"), array({})}));
+  CHECK(client.run("SCAN 0 NOSCORES") == error("ERR syntax error"));
+  CHECK(client.run("ZSCAN sorted 0 NOSCORES") == error("ERR syntax error"));
+}
+
+TEST_CASE("A deadline that has passed deletes at once, which each release tells in its way",
+          "[keys]") {
+  for (const bool valkey : {true, false}) {
+    INFO(valkey);
+    TestedServer server(valkey ? "emulate \"valkey 9.1\"\n" : "");
+    TestClient client(server);
+    PropagationRecorder stream(server);
+    client.run("SET a 1");
+    client.run("SET b 1");
+    stream.take();
+    server.events();
+    CHECK(client.run("EXPIRE a -1") == integer(1));
+    CHECK(server.events() == (valkey ? "expired a" : "del a"));
+    // Valkey's defaults have the background free what has expired.
+    CHECK(stream.take() == (valkey ? "UNLINK a" : "DEL a"));
+    CHECK(server.database().environment().expired_keys == (valkey ? 1 : 0));
+    CHECK(client.run("SET b 2 PXAT 1") == kOk);
+    CHECK(client.run("EXISTS b") == integer(0));
+    if (valkey) {
+      CHECK(server.events() == "expired b");
+      CHECK(stream.take() == "UNLINK b");
+      CHECK(client.run("SET c 2 PXAT 1") == kOk);
+      CHECK(stream.take().empty());
+      CHECK(client.run("EXISTS c") == integer(0));
+    }
+  }
 }
 
 }  // namespace latchkey::tests

@@ -3,6 +3,7 @@
 #include "commands/groups.h"
 #include "unit/catch.h"
 #include "unit/server_fixture.h"
+#include "unit/testing/tested_server.h"
 
 namespace latchkey::tests {
 
@@ -189,6 +190,19 @@ TEST_CASE("SORT of a large list is stored in full", "[sort]") {
   CHECK(client.run("SORT list STORE target") == integer(1000));
   CHECK(client.run("LRANGE target 998 -1") == bulks({"999", "1000"}));
   CHECK(client.run("OBJECT ENCODING target") == client.run("OBJECT ENCODING list"));
+}
+
+TEST_CASE("The keys of SORT are the list and the last target", "[sort]") {
+  TestedServer server;
+  TestClient client(server);
+  const auto keys = [&](const std::string& words) {
+    return client.run("COMMAND GETKEYS SORT " + words);
+  };
+  CHECK(keys("list") == bulks({"list"}));
+  CHECK(keys("list LIMIT 0 5 STORE to") == bulks({"list", "to"}));
+  CHECK(keys("list BY w_* GET # STORE one ALPHA STORE two") == bulks({"list", "two"}));
+  CHECK(keys("list LIMIT STORE STORE STORE to") == bulks({"list", "to"}));
+  CHECK(keys("list GET STORE") == bulks({"list"}));
 }
 
 }  // namespace latchkey::tests

@@ -181,4 +181,20 @@ TEST_CASE("LMOVEM refuses what makes no sense, and moves nothing then", "[lists]
   CHECK(client.run("LLEN from") == integer(3));
 }
 
+TEST_CASE("LMPOP says what is wrong with its words", "[lists]") {
+  ListServer server;
+  TestClient client(server);
+  client.run("RPUSH list a b c");
+  const std::string syntax = error("ERR syntax error");
+  CHECK(client.run("LMPOP 0 list LEFT") == error("ERR numkeys should be greater than 0"));
+  CHECK(client.run("LMPOP 2 list LEFT") == syntax);
+  CHECK(client.run("LMPOP 1 list MIDDLE") == syntax);
+  CHECK(client.run("LMPOP 1 list LEFT COUNT 0") == error("ERR count should be greater than 0"));
+  CHECK(client.run("LMPOP 1 list LEFT COUNT 1 COUNT 1") == syntax);
+  CHECK(client.run("LMPOP 1 list LEFT RIGHT") == syntax);
+  CHECK(client.run("LMPOP 1 list LEFT COUNT") == syntax);
+  CHECK(client.run("LLEN list") == integer(3));
+  CHECK(client.run("LMPOP 1 list RIGHT COUNT 2") == array({bulk("list"), bulks({"c", "b"})}));
+}
+
 }  // namespace latchkey::tests

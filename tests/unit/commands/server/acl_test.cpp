@@ -7,6 +7,7 @@
 #include "server/command/command_table.h"
 #include "unit/catch.h"
 #include "unit/server_fixture.h"
+#include "unit/temporary_directory.h"
 
 namespace latchkey::tests {
 
@@ -317,6 +318,235 @@ TEST_CASE("ACL GENPASS gives as many digits as bits need", "[acl]") {
   CHECK(root.run("ACL GENPASS") != root.run("ACL GENPASS"));
   CHECK(root.run("ACL GENPASS 0").starts_with("-ERR ACL GENPASS argument must be the number"));
   CHECK(root.run("ACL GENPASS 4097").starts_with("-ERR ACL GENPASS argument must be the number"));
+}
+
+TEST_CASE("ACL SAVE and LOAD bring users to the file and from it", "[acl]") {
+  const TemporaryDirectory directory;
+  directory.write("users.acl", "");
+  GuardedServer server("aclfile " + (directory.path() / "users.acl").string());
+  TestClient root(server);
+  CHECK(root.run("ACL SETUSER anna on nopass +get ~a") == kOk);
+  CHECK(root.run("ACL SAVE") == kOk);
+  CHECK(directory.read("users.acl") ==
+        "user anna on nopass sanitize-payload ~a resetchannels -@all +get\n"
+        "user default on nopass sanitize-payload ~* &* +@all\n");
+  TestClient anna(server);
+  CHECK(anna.run("AUTH anna x") == kOk);
+  root.run("ACL SETUSER bert on");
+  directory.write("users.acl", "user anna on nopass +get +set ~a\n");
+  CHECK(root.run("ACL LOAD") == kOk);
+  CHECK(root.run("ACL USERS") == bulks({"anna", "default"}));
+  // A client whose user stays keeps its connection, and has the new rules.
+  CHECK_FALSE(anna->has(server::kClientClosing));
+  CHECK(anna.run("SET a 1") == kOk);
+  directory.write("users.acl", "user bert on\n");
+  CHECK(root.run("ACL LOAD") == kOk);
+  CHECK(anna->has(server::kClientClosing));
+}
+
+TEST_CASE("Before Redis 7.4 ACL LOAD closes the clients of all users of the file", "[acl]") {
+  const TemporaryDirectory directory;
+  directory.write("users.acl", "user anna on nopass +@all ~*\n");
+  GuardedServer server("emulate \"redis 7.2\"\naclfile " +
+                       (directory.path() / "users.acl").string());
+  REQUIRE(server.server.access().configure());
+  TestClient root(server);
+  TestClient anna(server);
+  CHECK(anna.run("AUTH anna x") == kOk);
+  CHECK(root.run("ACL LOAD") == kOk);
+  CHECK(anna->has(server::kClientClosing));
+  CHECK_FALSE(root->has(server::kClientClosing));
+  CHECK(root.run("ACL USERS") == bulks({"anna", "default"}));
+}
+
+TEST_CASE("ACL LOAD tells what is wrong with the file, and changes nothing", "[acl]") {
+  const TemporaryDirectory directory;
+  const std::string path = directory.path() / "users.acl";
+  GuardedServer server("aclfile " + path);
+  TestClient root(server);
+  root.run("ACL SETUSER bert on");
+  CHECK(root.run("ACL LOAD") ==
+        error("ERR Error loading ACLs, opening file '" + path + "': No such file or directory"));
+  const std::string unchanged =
+      "WARNING: ACL errors detected, no change to the previously active ACL rules was performed";
+  const auto told = [&](std::string_view text) {
+    directory.write("users.acl", text);
+    const std::string reply = root.run("ACL LOAD");
+    const std::string start = "-ERR ";
+    REQUIRE(reply.starts_with(start));
+    REQUIRE(reply.ends_with(unchanged + "\r\n"));
+    return reply.substr(start.size(), reply.size() - start.size() - unchanged.size() - 2);
+  };
+  CHECK(told("anna on\n") == path + ":1 should start with user keyword followed by the username. ");
+  CHECK(told("\nuser\n") == path + ":2 should start with user keyword followed by the username. ");
+  CHECK(told("user anna on +zebra +lion\n") ==
+        path +
+            ":1: Error in applying operation '+zebra': Unknown command or category name in "
+            "ACL. " +
+            path +
+            ":1: Error in applying operation '+lion': Unknown command or category name in "
+            "ACL. ");
+  CHECK(told("user anna zz yy\nuser anna on\n") ==
+        path + ":1: Syntax error. WARNING: Duplicate user 'anna' found on line 2. ");
+  CHECK(told("user anna (+get\n") == path + ":1: Unmatched parenthesis in selector definition.");
+  CHECK(told("user anna ~* ~a\n") ==
+        path +
+            ":1: Adding a pattern after the * pattern (or the 'allkeys' flag) is not valid and "
+            "does not have any effect. Try 'resetkeys' to start with an empty list of "
+            "patterns. ");
+  CHECK(told("user anna &* &a\n") ==
+        path +
+            ":1: Adding a pattern after the * pattern (or the 'allchannels' flag) is not valid "
+            "and does not have any effect. Try 'resetchannels' to start with an empty list of "
+            "channels. ");
+  CHECK(root.run("ACL USERS") == bulks({"bert", "default"}));
+}
+
+TEST_CASE("ACL LOAD and SAVE without a file say that there is none", "[acl]") {
+  GuardedServer server;
+  TestClient root(server);
+  for (const char* const request : {"ACL LOAD", "ACL SAVE"}) {
+    CHECK(root.run(request) ==
+          error("ERR This Redis instance is not configured to use an ACL file. You may want to "
+                "specify users via the ACL SETUSER command and then issue a CONFIG REWRITE "
+                "(assuming you have a Redis configuration file set) in order to store users in the "
+                "Redis configuration."));
+  }
+}
+
+TEST_CASE("ACL LOG shows refusals as maps, the latest first, as many as are asked for", "[acl]") {
+  GuardedServer server;
+  TestClient root(server);
+  Anna anna(server, "+@all -get ~mine:* resetchannels");
+  anna.run("GET mine:a");
+  server.advance_ms(1500);
+  anna.run("SET yours 1");
+  anna.run_words({"EVAL", "redis.call('set', 'theirs', 1)", "0"});
+  anna.run("MULTI");
+  anna.run("PUBLISH gossip a");
+  anna.run("DISCARD");
+  anna.run("AUTH nobody x");
+  server.advance_ms(500);
+  const std::string log = root.run("ACL LOG");
+  const auto start = [](std::string_view reason, std::string_view context, std::string_view object,
+                        std::string_view user, std::string_view age) {
+    return "*20\r\n" + bulk("count") + integer(1) + bulk("reason") + bulk(reason) +
+           bulk("context") + bulk(context) + bulk("object") + bulk(object) + bulk("username") +
+           bulk(user) + bulk("age-seconds") + bulk(age) + bulk("client-info");
+  };
+  const std::string wanted[] = {start("auth", "toplevel", "AUTH", "nobody", "0.5"),
+                                start("channel", "multi", "gossip", "anna", "0.5"),
+                                start("key", "lua", "theirs", "anna", "0.5"),
+                                start("key", "toplevel", "yours", "anna", "0.5"),
+                                start("command", "toplevel", "get", "anna", "2")};
+  CHECK(log.starts_with("*5\r\n"));
+  size_t at = 0;
+  for (const std::string& entry : wanted) {
+    INFO(entry);
+    at = log.find(entry, at);
+    REQUIRE(at != std::string::npos);
+    ++at;
+  }
+  CHECK(log.find(bulk("entry-id") + integer(4) + bulk("timestamp-created") +
+                 integer(server.now_ms() - 500) + bulk("timestamp-last-updated") +
+                 integer(server.now_ms() - 500)) != std::string::npos);
+  CHECK(root.run("ACL LOG 2").starts_with("*2\r\n" + wanted[0]));
+  CHECK(root.run("ACL LOG 0") == "*0\r\n");
+  CHECK(root.run("ACL LOG -1") == "*0\r\n");
+  CHECK(root.run("ACL LOG 5").starts_with("*5\r\n"));
+  CHECK(root.run("ACL LOG 6").starts_with("*5\r\n"));
+  CHECK(root.run("ACL LOG x") == error("ERR value is not an integer or out of range"));
+  CHECK(root.run("ACL LOG 1 2") ==
+        error("ERR unknown subcommand or wrong number of arguments for 'LOG'. Try ACL HELP."));
+  CHECK(root.run("ACL GENPASS 1 2") ==
+        error("ERR unknown subcommand or wrong number of arguments for 'GENPASS'. Try ACL HELP."));
+}
+
+TEST_CASE("A user of some databases is refused in the others, and told which", "[acl]") {
+  GuardedServer server;
+  TestClient root(server);
+  const std::string no_database = error("NOPERM No permissions to access database");
+  CHECK(root.run("ACL SETUSER anna db=-1") ==
+        error("ERR Error in ACL SETUSER modifier 'db=-1': The provided database ID is out of "
+              "range"));
+  Anna anna(server, "+@all ~* db=0,2");
+  CHECK(anna.run("SET a 1") == kOk);
+  CHECK(anna.run("SELECT 1") == no_database);
+  CHECK(anna.run("SELECT 2") == kOk);
+  CHECK(anna.run("COPY a b DB 1") == no_database);
+  CHECK(anna.run("COPY a b DB 0") == integer(0));
+  CHECK(anna.run("COPY a b REPLACE DB 1") == no_database);
+  CHECK(anna.run("COPY a b DB 1 REPLACE") == no_database);
+  CHECK(anna.run("COPY a b DB") == error("ERR syntax error"));
+  CHECK(anna.run("FLUSHALL") == no_database);
+  CHECK(anna.run("MOVE a 1") == no_database);
+  CHECK(anna.run("SWAPDB 0 1") == no_database);
+  CHECK(anna.run("SWAPDB 0 2") == kOk);
+  CHECK(anna.run("SELECT 99") == error("ERR DB index is out of range"));
+  CHECK(root.run("ACL DRYRUN anna SELECT 1") ==
+        bulk("User anna has no permissions to access database 1"));
+  CHECK(root.run("ACL GETUSER anna").find(bulk("databases") + bulk("db=0,2")) != std::string::npos);
+  CHECK(root.run("ACL LOG 1").find(bulk("reason") + bulk("database")) != std::string::npos);
+
+  anna.run("MULTI");
+  CHECK(anna.run("SET a 1") == kQueued);
+  root.run("ACL SETUSER anna resetdbs");
+  CHECK(anna.run("EXEC") ==
+        array({error("NOPERM ACLs rules changed between the moment the transaction was accumulated "
+                     "and the EXEC call. This command is no longer allowed for the following "
+                     "reason: no permission to access the database")}));
+  CHECK(root.run("ACL SETUSER anna alldbs") == kOk);
+  CHECK(anna.run("SELECT 1") == kOk);
+  CHECK(root.run("ACL GETUSER anna").find(bulk("databases")) == std::string::npos);
+}
+
+TEST_CASE("Who has not logged in is told what is wrong, by Valkey only that", "[acl]") {
+  GuardedServer server("requirepass secret");
+  TestClient client(server);
+  const std::string no_auth = error("NOAUTH Authentication required.");
+  GuardedServer strict("emulate \"valkey 9.1\"\nrequirepass secret");
+  TestClient stranger(strict);
+  CHECK(stranger.run("NOSUCH") == no_auth);
+  CHECK(stranger.run("GET") == no_auth);
+  CHECK(stranger.run("DEBUG HELP") == no_auth);
+  CHECK(stranger.run("AUTH") == error("ERR wrong number of arguments for 'auth' command"));
+  CHECK(stranger.run("AUTH secret") == kOk);
+  CHECK(stranger.run("GET") == error("ERR wrong number of arguments for 'get' command"));
+  CHECK(client.run("GET a") == no_auth);
+  CHECK(client.run("GET") == error("ERR wrong number of arguments for 'get' command"));
+  CHECK(client.run("NOSUCH") == error("ERR unknown command 'NOSUCH', with args beginning with: "));
+  CHECK(client.run("AUTH") == error("ERR wrong number of arguments for 'auth' command"));
+  CHECK(client.run("AUTH a b c") == error("ERR syntax error"));
+  CHECK(client.run("HELLO") ==
+        error("NOAUTH HELLO must be called with the client already authenticated, otherwise the "
+              "HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and "
+              "select the RESP protocol version at the same time"));
+  CHECK(client.run("HELLO 3 AUTH default wrong") == kWrongPassword);
+  CHECK(client.run("HELLO 1") == error("NOPROTO unsupported protocol version"));
+  CHECK(client.run("HELLO 4") == error("NOPROTO unsupported protocol version"));
+  CHECK(client.run("HELLO x") == error("ERR Protocol version is not an integer or out of range"));
+  CHECK(client.run("HELLO 2 AUTH default") == error("ERR Syntax error in HELLO option 'AUTH'"));
+  CHECK(client.run("HELLO 2 WHAT") == error("ERR Syntax error in HELLO option 'WHAT'"));
+  CHECK(client.run("HELLO 2 AUTH default secret SETNAME me").starts_with("*14\r\n"));
+  CHECK(client.run("CLIENT GETNAME") == bulk("me"));
+}
+
+TEST_CASE("Nodes of a cluster log in at nodes of a cluster alone", "[acl]") {
+  GuardedServer server;
+  TestClient client(server);
+  CHECK(client.run_words({"AUTH", "internal connection", "x"}) ==
+        error("ERR Cannot authenticate as an internal connection on non-cluster instances"));
+  CHECK(client.run("AUTH x") ==
+        error("ERR AUTH <password> called without any password configured for the default user. "
+              "Are you sure your configuration is correct?"));
+}
+
+TEST_CASE("HELLO tells the zone of a server that has one", "[acl]") {
+  GuardedServer server("availability-zone zone-a");
+  TestClient client(server);
+  const std::string reply = client.run("HELLO");
+  CHECK(reply.starts_with("*16\r\n" + bulk("server")));
+  CHECK(reply.ends_with(bulk("availability_zone") + bulk("zone-a")));
 }
 
 }  // namespace latchkey::tests

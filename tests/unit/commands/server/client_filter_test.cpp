@@ -1,7 +1,11 @@
+#include <cstdint>
 #include <string>
 
 #include "commands/groups.h"
+#include "server/client/authentication.h"
+#include "server/client/client.h"
 #include "unit/catch.h"
+#include "unit/net/wire.h"
 #include "unit/server_fixture.h"
 
 using namespace latchkey;
@@ -88,4 +92,73 @@ TEST_CASE("An emulated release has the options of its own only") {
   CHECK(listed(client, "NOT-USER default") == "-ERR syntax error\r\n");
   CHECK(listed(client, "ID 1 NOT-USER default") == "-ERR Invalid client ID\r\n");
   CHECK(listed(client, "MAXAGE 1") == "0");
+}
+
+TEST_CASE("A client is found by the address of its connection, and killed by it") {
+  net::Loop loop;
+  Clients server;
+  tests::Wire wire(loop);
+  server::Client& connected = server.server.clients().add(wire.connection);
+  server::assume_default_user(connected);
+  wire.connection->start(connected, 0);
+  const uint64_t id = connected.id;
+  const std::string address = wire.path() + ":0";
+  TestClient client(server);
+  CHECK(listed(client, "ADDR " + address) == "1");
+  CHECK(listed(client, "LADDR " + address) == "1");
+  CHECK(listed(client, "ADDR " + address + "0") == "0");
+  CHECK(listed(client, "NOT-ADDR " + address) == "1");
+  CHECK(listed(client, "IP " + wire.path()) == "1");
+  CHECK(listed(client, "IP " + address) == "0");
+  CHECK(client.run("CLIENT KILL 1.2.3.4:5") == tests::error("ERR No such client"));
+  CHECK(client.run("CLIENT KILL") ==
+        tests::error("ERR wrong number of arguments for 'client|kill' command"));
+  CHECK(server.server.clients().find(id) != nullptr);
+  CHECK(client.run("CLIENT KILL " + address) == tests::kOk);
+  CHECK(server.server.clients().find(id) == nullptr);
+  tests::turn(loop);
+  CHECK(wire.peer.receive().empty());
+  CHECK(wire.peer.is_at_end());
+  CHECK_FALSE(client->has(server::kClientCloseAfterReply));
+}
+
+TEST_CASE("A client that kills itself gets the reply first") {
+  Clients server;
+  TestClient client(server);
+  TestClient other(server);
+  const std::string id = std::to_string(client->id);
+  CHECK(client.run("CLIENT KILL ID " + id) == tests::integer(0));
+  CHECK_FALSE(client->has(server::kClientCloseAfterReply));
+  CHECK(client.run("CLIENT KILL ID " + id + " SKIPME no") == tests::integer(1));
+  CHECK(client->has(server::kClientCloseAfterReply));
+  CHECK_FALSE(client->has(server::kClientClosing));
+  // Those without a connection are all at "?:0": the first of them is meant.
+  CHECK(other.run("CLIENT KILL ?:0") == tests::kOk);
+}
+
+TEST_CASE("CLIENT LIST finds clients by their age and by how long they have been idle") {
+  Clients server;
+  TestClient old(server);
+  server.advance_ms(10'000);
+  TestClient young(server);
+  server.advance_ms(5'000);
+  CHECK(listed(young, "MAXAGE 15") == "1");
+  CHECK(listed(young, "MAXAGE 16") == "0");
+  CHECK(listed(young, "MAXAGE 5") == "2");
+  CHECK(listed(young, "MAXAGE 6") == "1");
+  CHECK(listed(young, "MAXAGE 0") == "-ERR maxage should be greater than 0\r\n");
+  CHECK(listed(young, "MAXAGE x") == "-ERR maxage is not an integer or out of range\r\n");
+  CHECK(listed(young, "TYPE nonsense") == "-ERR Unknown client type 'nonsense'\r\n");
+  CHECK(listed(young, "USER nobody") == "-ERR No such user 'nobody'\r\n");
+  CHECK(listed(young, "SKIPME yes") == "1");
+  CHECK(listed(young, "SKIPME no") == "2");
+  CHECK(listed(young, "SKIPME maybe") == "-ERR syntax error\r\n");
+}
+
+TEST_CASE("CLIENT LIST knows the types of clients by their old names, too") {
+  Clients server;
+  TestClient client(server);
+  for (const char* const type : {"master", "primary", "replica", "slave", "pubsub"})
+    CHECK(listed(client, "TYPE " + std::string(type)) == "0");
+  CHECK(listed(client, "TYPE NORMAL") == "1");
 }

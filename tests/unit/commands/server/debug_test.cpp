@@ -1,11 +1,14 @@
 #include <string>
 
+#include "base/jemalloc.h"
 #include "base/version.h"
 #include "commands/groups.h"
 #include "persist/rows.h"
 #include "server/process/shutdown.h"
 #include "unit/catch.h"
 #include "unit/server_fixture.h"
+#include "unit/temporary_directory.h"
+#include "unit/testing/tested_server.h"
 
 using namespace latchkey;
 using tests::ServerFixture;
@@ -396,4 +399,361 @@ TEST_CASE("DEBUG QUICKLIST-PACKED-THRESHOLD gives elements of that size nodes of
   CHECK(client.run("DEBUG QUICKLIST-PACKED-THRESHOLD 4293918720") == tests::status("OK"));
   CHECK(client.run("DEBUG QUICKLIST-PACKED-THRESHOLD 4293918721") == refused);
   CHECK(client.run("DEBUG QUICKLIST-PACKED-THRESHOLD -1") == refused);
+}
+
+TEST_CASE("DEBUG PROTOCOL replies with a value of each type, as the client's protocol has it") {
+  DebugServer server;
+  TestClient old(server);
+  TestClient client(server, 3);
+  const struct {
+    std::string type;
+    std::string two;
+    std::string three;
+  } rows[] = {
+      {"string", "$11\r\nHello World\r\n", "$11\r\nHello World\r\n"},
+      {"integer", ":12345\r\n", ":12345\r\n"},
+      {"double", "$5\r\n3.141\r\n", ",3.141\r\n"},
+      {"bignum", "$37\r\n1234567999999999999999999999999999999\r\n",
+       "(1234567999999999999999999999999999999\r\n"},
+      {"null", "$-1\r\n", "_\r\n"},
+      {"array", "*3\r\n:0\r\n:1\r\n:2\r\n", "*3\r\n:0\r\n:1\r\n:2\r\n"},
+      {"set", "*3\r\n:0\r\n:1\r\n:2\r\n", "~3\r\n:0\r\n:1\r\n:2\r\n"},
+      {"map", "*6\r\n:0\r\n:0\r\n:1\r\n:1\r\n:2\r\n:0\r\n",
+       "%3\r\n:0\r\n#f\r\n:1\r\n#t\r\n:2\r\n#f\r\n"},
+      {"attrib", "$39\r\nSome real reply following the attribute\r\n",
+       "|1\r\n$14\r\nkey-popularity\r\n*2\r\n$7\r\nkey:123\r\n:90\r\n"
+       "$39\r\nSome real reply following the attribute\r\n"},
+      {"verbatim", "$25\r\nThis is a verbatim\nstring\r\n",
+       "=29\r\ntxt:This is a verbatim\nstring\r\n"},
+      {"true", ":1\r\n", "#t\r\n"},
+      {"false", ":0\r\n", "#f\r\n"},
+  };
+  for (const auto& row : rows) {
+    INFO(row.type);
+    CHECK(old.run("DEBUG PROTOCOL " + row.type) == row.two);
+    CHECK(client.run("DEBUG PROTOCOL " + row.type) == row.three);
+  }
+  CHECK(client.run("DEBUG PROTOCOL strings") ==
+        tests::error(
+            "ERR Wrong protocol type name. Please use one of the following: "
+            "string|integer|double|bignum|null|array|set|map|attrib|push|verbatim|true|false"));
+}
+
+TEST_CASE("DEBUG SET-ALLOW-ACCESS-EXPIRED shows keys whose time has come") {
+  DebugServer server;
+  TestClient client(server);
+  client.run("SET name value PX 10");
+  client.run("DEBUG SET-ACTIVE-EXPIRE 0");
+  CHECK(client.run("DEBUG SET-ALLOW-ACCESS-EXPIRED 1") == tests::kOk);
+  server.advance_ms(100);
+  CHECK(client.run("GET name") == tests::bulk("value"));
+  CHECK(client.run("DEBUG SET-ALLOW-ACCESS-EXPIRED 0") == tests::kOk);
+  CHECK(client.run("GET name") == tests::kNull);
+}
+
+TEST_CASE("DEBUG PAUSE-CRON stops the periodic work until it is told to go on") {
+  DebugServer server;
+  TestClient client(server);
+  CHECK_FALSE(server.server.ticking_paused());
+  CHECK(client.run("DEBUG PAUSE-CRON 1") == tests::kOk);
+  CHECK(server.server.ticking_paused());
+  CHECK(client.run("DEBUG PAUSE-CRON 0") == tests::kOk);
+  CHECK_FALSE(server.server.ticking_paused());
+}
+
+TEST_CASE("DEBUG LOG writes a line to the log, at the level of warnings") {
+  DebugServer server;
+  TestClient client(server);
+  tests::TemporaryDirectory directory;
+  server.log.set_file(directory.path() / "log");
+  server.log.set_level(base::LogLevel::kWarning);
+  CHECK(client.run_words({"DEBUG", "LOG", "all is well"}) == tests::kOk);
+  server.log.set_level(base::LogLevel::kNothing);
+  CHECK(directory.read("log").ends_with(" # DEBUG LOG: all is well\n"));
+}
+
+TEST_CASE("DEBUG ERROR replies with the text as it is") {
+  DebugServer server;
+  TestClient client(server);
+  CHECK(client.run_words({"DEBUG", "ERROR", "LONG live the error"}) == "-LONG live the error\r\n");
+  CHECK(client.run_words({"DEBUG", "ERROR", "-LONG live the error"}) ==
+        "--LONG live the error\r\n");
+}
+
+TEST_CASE("DEBUG STRUCTSIZE tells sizes of this machine's words") {
+  DebugServer server;
+  TestClient client(server);
+  const std::string sizes = client.run("DEBUG STRUCTSIZE");
+  CHECK(sizes.find("\r\nbits:64 entry:") != std::string::npos);
+  for (const char* name : {" deadline:", " blob:", " keyspace:", " client:"})
+    CHECK(sizes.find(name) != std::string::npos);
+  CHECK(sizes.ends_with(" \r\n"));
+}
+
+TEST_CASE("Scripts may call what is denied to scripts while DEBUG says so") {
+  tests::TestedServer server("enable-debug-command yes\n");
+  TestClient client(server);
+  const auto calls = [&] {
+    return client.run_words({"EVAL", "return redis.pcall('debug', 'error', 'WELL done')", "0"});
+  };
+  const std::string refused = tests::error("ERR This Redis command is not allowed from script");
+  CHECK(calls().starts_with(refused.substr(0, refused.size() - 2)));
+  CHECK(client.run("DEBUG SET-DISABLE-DENY-SCRIPTS 1") == tests::kOk);
+  CHECK(calls().starts_with("-WELL done"));
+  CHECK(client.run("DEBUG SET-DISABLE-DENY-SCRIPTS 0") == tests::kOk);
+  CHECK(calls().starts_with(refused.substr(0, refused.size() - 2)));
+}
+
+TEST_CASE("Switches of DEBUG that change what nobody sees here are obeyed") {
+  DebugServer server;
+  TestClient client(server);
+  CHECK(client.run("DEBUG CLIENT-ENFORCE-REPLY-LIST 1") == tests::kOk);
+  CHECK(server.server.debug_settings().strangers_get_no_buffer);
+  CHECK(client.run("DEBUG CLIENT-ENFORCE-REPLY-LIST 0") == tests::kOk);
+  CHECK_FALSE(server.server.debug_settings().strangers_get_no_buffer);
+  CHECK(client.run("DEBUG REPLY-COPY-AVOIDANCE 0") == tests::kOk);
+  CHECK(server.server.buffer_pool().copies_all);
+  CHECK(client.run("DEBUG REPLY-COPY-AVOIDANCE 1") == tests::kOk);
+  CHECK_FALSE(server.server.buffer_pool().copies_all);
+  CHECK(client.run("DEBUG FORCE-FREE-PRIMARY-ASYNC 1") == tests::kOk);
+  CHECK(client.run("DEBUG SLEEP 0") == tests::kOk);
+  CHECK(client.run("DEBUG SLEEP -1") == tests::kOk);
+  CHECK(client.run("DEBUG DICT-RESIZING 1") == tests::kOk);
+  CHECK(client.run("DEBUG DICT-RESIZING 0") ==
+        tests::error("ERR hash tables of this server cannot be kept from resizing"));
+}
+
+TEST_CASE("DEBUG RESTART ends the server, which is to begin anew after the time that is said") {
+  DebugServer server;
+  TestClient client(server);
+  int steps = 0;
+  server.server.shutdown().on_exit([&] { ++steps; });
+  CHECK(client.run("DEBUG RESTART -1").starts_with("-ERR value is out of range"));
+  CHECK(client.run("DEBUG RESTART 2147483648").starts_with("-ERR value is out of range"));
+  CHECK(client.run("DEBUG RESTART x") ==
+        tests::error("ERR value is not an integer or out of range"));
+  CHECK_FALSE(server.server.shutdown().restart_delay_ms());
+  CHECK_FALSE(server.server.stop_requested());
+  CHECK(steps == 0);
+  CHECK(client.run("DEBUG RESTART 2147483647").empty());
+  CHECK(server.server.shutdown().restart_delay_ms() == 2147483647);
+  CHECK(server.server.stop_requested());
+  CHECK(steps == 1);
+}
+
+TEST_CASE("DEBUG RESTART without a time is to begin anew at once") {
+  DebugServer server;
+  TestClient client(server);
+  CHECK(client.run("DEBUG RESTART").empty());
+  CHECK(server.server.shutdown().restart_delay_ms() == 0);
+}
+
+TEST_CASE("DEBUG RESTART goes no further than a shutdown that is refused") {
+  DebugServer server;
+  TestClient client(server);
+  server.server.shutdown().before_exit([](unsigned) { return false; });
+  CHECK(client.run("DEBUG RESTART") == tests::error("ERR Errors trying to SHUTDOWN. Check logs."));
+  CHECK_FALSE(server.server.shutdown().restart_delay_ms());
+  CHECK_FALSE(server.server.stop_requested());
+}
+
+TEST_CASE("DEBUG CONFIG-REWRITE-FORCE-ALL needs a file") {
+  DebugServer server;
+  TestClient client(server);
+  CHECK(client.run("DEBUG CONFIG-REWRITE-FORCE-ALL")
+            .starts_with("-ERR CONFIG-REWRITE-FORCE-ALL failed: "));
+}
+
+TEST_CASE("DEBUG MALLCTL tells numbers that the allocator knows, and no others") {
+  DebugServer server;
+  TestClient client(server);
+  CHECK(client.run("DEBUG MALLCTL no.such.name") == tests::error("ERR No such file or directory"));
+  CHECK(client.run("DEBUG MALLCTL arenas.page x") ==
+        tests::error("ERR value is not an integer or out of range"));
+  CHECK(client.run("DEBUG MALLCTL-STR no.such.name VOID") ==
+        tests::error("ERR No such file or directory"));
+  CHECK(client.run("DEBUG MALLCTL-STR arena.0.purge NOW") ==
+        tests::error("ERR only VOID is possible, for names that stand for something to be done"));
+  if (mallctl == nullptr) return;
+  CHECK(client.run("DEBUG MALLCTL arenas.page") == tests::integer(4096));
+  CHECK(client.run("DEBUG MALLCTL-STR arena.0.purge VOID") == tests::kOk);
+}
+
+TEST_CASE("DEBUG SDSLEN tells what a string takes beside its text") {
+  DebugServer server;
+  TestClient client(server);
+  client.run("SET name value");
+  const std::string told = client.run("DEBUG SDSLEN name");
+  CHECK(told.starts_with("+key_sds_len:4, key_sds_avail:0, key_zmalloc: "));
+  CHECK(told.ends_with(", val_sds_len:5, val_sds_avail:0, val_zmalloc: 5\r\n"));
+  client.run("SET number 12");
+  client.run("RPUSH list a");
+  for (const char* key : {"number", "list"}) {
+    CHECK(client.run("DEBUG SDSLEN " + std::string(key)) ==
+          tests::error("ERR Not an sds encoded string."));
+  }
+  CHECK(client.run("DEBUG SDSLEN none") == tests::error("ERR no such key"));
+  // The key, the value and the room behind it are what MEMORY USAGE counts.
+  client.run_words({"SET", "large", std::string(100'000, 'x')});
+  const std::string large = client.run("DEBUG SDSLEN large");
+  const auto figure = [&](const std::string& name) {
+    return std::stoll(large.substr(large.find(name) + name.size()));
+  };
+  CHECK(figure("val_sds_len:") == 100'000);
+  CHECK(figure("val_zmalloc: ") == 100'000 + figure("val_sds_avail:"));
+  CHECK(client.run("MEMORY USAGE large") ==
+        tests::integer(figure("key_zmalloc: ") + figure("val_zmalloc: ")));
+}
+
+TEST_CASE("DEBUG POPULATE wants a number of keys, and a size, that are not negative") {
+  DebugServer server;
+  TestClient client(server);
+  const std::string refused = tests::error("ERR value is out of range, must be positive");
+  CHECK(client.run("DEBUG POPULATE -1") == refused);
+  CHECK(client.run("DEBUG POPULATE 1 key -1") == refused);
+  CHECK(client.run("DEBUG POPULATE x") == refused);
+  CHECK(client.run("DBSIZE") == tests::integer(0));
+  CHECK(client.run("DEBUG POPULATE 0") == tests::kOk);
+  CHECK(client.run("DBSIZE") == tests::integer(0));
+  CHECK(client.run("DEBUG POPULATE 1 plain 0") == tests::kOk);
+  CHECK(client.run("GET plain:0") == tests::bulk("value:0"));
+}
+
+TEST_CASE("DEBUG HTSTATS counts the keys with a deadline by themselves") {
+  DebugServer server;
+  TestClient client(server);
+  client.run("SET a 1");
+  client.run("SET b 1 EX 100");
+  client.run("SET c 1 EX 100");
+  const std::string told = client.run("DEBUG HTSTATS 0");
+  CHECK(told.find(" number of elements: 3\n[Expires HT]\nTiming wheel stats:\n number of elements: "
+                  "2\n") != std::string::npos);
+  CHECK(told.find("chain") == std::string::npos);
+  CHECK(client.run("DEBUG HTSTATS 15").find("[Dictionary HT]\n[Expires HT]\n") !=
+        std::string::npos);
+  CHECK(client.run("DEBUG HTSTATS 16") == tests::error("ERR Out of range database"));
+  CHECK(client.run("DEBUG HTSTATS -1") == tests::error("ERR Out of range database"));
+  CHECK(client.run("DEBUG HTSTATS x") ==
+        tests::error("ERR value is not an integer or out of range"));
+}
+
+TEST_CASE("DEBUG LISTPACK prints lists, sets and sorted sets while they are in one") {
+  DebugServer server;
+  TestClient client(server);
+  client.run("CONFIG SET list-max-listpack-size 2 set-max-listpack-entries 2");
+  client.run("CONFIG SET zset-max-listpack-entries 2 hash-max-listpack-entries 2");
+  client.run("RPUSH list a b");
+  client.run("SADD set a b");
+  client.run("ZADD sorted 1 a 2 b");
+  client.run("HSET hash a 1 b 2");
+  const char* const keys[] = {"list", "set", "sorted", "hash"};
+  for (const char* const key : keys) {
+    INFO(key);
+    CHECK(client.run(std::string("DEBUG LISTPACK ") + key) ==
+          tests::status("Listpack structure printed on stdout"));
+  }
+  client.run("RPUSH list c");
+  client.run("SADD set c");
+  client.run("ZADD sorted 3 c");
+  client.run("HSET hash c 3");
+  for (const char* const key : keys) {
+    INFO(key);
+    CHECK(client.run(std::string("DEBUG LISTPACK ") + key) ==
+          tests::error("ERR Not a listpack encoded object."));
+  }
+}
+
+TEST_CASE("DEBUG refuses in a space what acts on the process") {
+  DebugServer server;
+  TestClient client(server);
+  server.server.set_state(server::kStateSpace, true);
+  for (const char* const name :
+       {"ASSERT", "CONFIG-REWRITE-FORCE-ALL", "CRASH-AND-RECOVER", "LEAK", "loadaof", "MALLCTL",
+        "MALLCTL-STR", "OOM", "PANIC", "RESTART", "SEGFAULT"}) {
+    CHECK(client.run(std::string("DEBUG ") + name) ==
+          tests::error("ERR DEBUG " + std::string(name) +
+                       " acts on the whole process, and is not available in a space"));
+  }
+  CHECK(client.run("DEBUG SET-ACTIVE-EXPIRE 1") == tests::kOk);
+}
+
+TEST_CASE("Subcommands of DEBUG take as many words as they say") {
+  DebugServer server;
+  TestClient client(server);
+  for (const std::string request :
+       {"SLEEP", "SLEEP 0 0", "POPULATE", "POPULATE 1 a 1 1", "HTSTATS", "HTSTATS 0 full more",
+        "DIGEST now", "QUICKLIST", "QUICKLIST a 1 1", "RESTART 1 1", "MALLCTL", "MALLCTL a 1 1",
+        "MALLCTL-STR a", "HELP me", "STRUCTSIZE all", "REPLYBUFFER RESIZING"}) {
+    INFO(request);
+    const std::string name = request.substr(0, request.find(' '));
+    CHECK(client.run("DEBUG " + request) ==
+          tests::error("ERR unknown subcommand or wrong number of arguments for '" + name +
+                       "'. Try DEBUG HELP."));
+  }
+}
+
+TEST_CASE("What DEBUG has counted after each call agrees with what is there") {
+  DebugServer server;
+  TestClient client(server);
+  for (const char* const check : {"KEYSIZES-HIST-ASSERT", "ALLOCSIZE-SLOTS-ASSERT"}) {
+    INFO(check);
+    // The histogram is there from when somebody has asked for it.
+    CHECK(client.run(std::string("DEBUG ") + check + " 1") == tests::kOk);
+    CHECK(client.run("SET text abc") == tests::kOk);
+    CHECK(client.run("RPUSH list a b c") == tests::integer(3));
+    CHECK(client.run("SADD set a b") == tests::integer(2));
+    CHECK(client.run("ZADD sorted 1 a") == tests::integer(1));
+    CHECK(client.run("HSET hash a 1") == tests::integer(1));
+    CHECK(client.run("RPOP list") == tests::bulk("c"));
+    CHECK(client.run("DEL text list set sorted hash") == tests::integer(5));
+    CHECK(client.run(std::string("DEBUG ") + check + " 0") == tests::kOk);
+  }
+}
+
+TEST_CASE("MEMORY USAGE takes a number of samples that is not negative") {
+  DebugServer server;
+  TestClient client(server);
+  client.run("SET name value");
+  const std::string bytes = client.run("MEMORY USAGE name");
+  CHECK(client.run("MEMORY USAGE name SAMPLES 0") == bytes);
+  CHECK(client.run("MEMORY USAGE name SAMPLES 5") == bytes);
+  CHECK(client.run("MEMORY USAGE name SAMPLES x") ==
+        tests::error("ERR value is not an integer or out of range"));
+  CHECK(client.run("MEMORY USAGE name SAMPLES") == tests::error("ERR syntax error"));
+  CHECK(client.run("MEMORY USAGE name SAMPLE 5") == tests::error("ERR syntax error"));
+}
+
+TEST_CASE("MEMORY DOCTOR tells of memory that was needed once, and of clients that take much") {
+  DebugServer server;
+  TestClient client(server);
+  TestClient slow(server);
+  constexpr size_t kMegabyte = size_t{1} << 20;
+  client.run_words({"SET", "kept", std::string(8 * kMegabyte, 'x')});
+  client.run_words({"SET", "gone", std::string(64 * kMegabyte, 'x')});
+  server.tick();
+  client.run("DEL gone");
+  slow->out().append(std::string(kMegabyte, 'x'));
+  server.tick();
+  const std::string told = client.run("MEMORY DOCTOR");
+  INFO(told);
+  CHECK(told.find("\r\nWorth a look:\n\n * ") != std::string::npos);
+  CHECK(told.find(" * Peak memory: the server once used ") != std::string::npos);
+  CHECK(told.find(" are resident. MEMORY PURGE gives back pages that are empty.\n\n") !=
+        std::string::npos);
+  CHECK(told.find(" * Clients: the buffers of 2 take ") != std::string::npos);
+  slow.take_output();
+  CHECK(client.run("MEMORY DOCTOR").find(" * Clients: ") == std::string::npos);
+}
+
+TEST_CASE("MEMORY MALLOC-STATS and PURGE say when the allocator has neither") {
+  DebugServer server;
+  TestClient client(server);
+  if (mallctl == nullptr) {
+    CHECK(client.run("MEMORY MALLOC-STATS") ==
+          tests::bulk("Stats not supported for the current allocator"));
+    CHECK(client.run("MEMORY PURGE") == tests::error("ERR Error purging dirty pages"));
+    return;
+  }
+  CHECK(client.run("MEMORY MALLOC-STATS").find("jemalloc statistics") != std::string::npos);
+  CHECK(client.run("MEMORY PURGE") == tests::kOk);
 }

@@ -1,10 +1,15 @@
 // HOTKEYS: which keys cost most.
+#include <memory>
 #include <string>
+#include <string_view>
 
+#include "cluster/cluster.h"
+#include "cluster/rows.h"
 #include "commands/groups.h"
 #include "server/observe/hot_keys.h"
 #include "unit/catch.h"
 #include "unit/server_fixture.h"
+#include "unit/temporary_directory.h"
 
 namespace latchkey::tests {
 
@@ -101,6 +106,110 @@ TEST_CASE("HOTKEYS forgets the cheap keys when there are too many", "[hotkeys]")
   for (size_t i = 0; i < 3 * server::HotKeys::kMaxKeys; ++i)
     server.run("SET key" + std::to_string(i) + " 1");
   CHECK(has(server.run("HOTKEYS GET"), bulk("by-net-bytes") + "*2\r\n" + bulk("hot")));
+}
+
+namespace {
+
+// A node of a cluster that has all slots but the last.
+struct HotNode {
+  HotNode()
+      : server({cluster::cluster_rows(), commands::debug_rows(), commands::hotkeys_rows(),
+                commands::key_rows(), commands::string_rows()},
+               "cluster-enabled yes\ndatabases 1\nport 7000\nenable-debug-command yes\n"
+               "cluster-require-full-coverage no\ncluster-config-file " +
+                   (directory.path() / "nodes.conf").string() + "\n") {
+    node = std::make_shared<cluster::Cluster>(server.server);
+    REQUIRE(node->start());
+    server.server.add_layer(node);
+    server.server.set_slot_gate(node.get());
+    client = std::make_unique<TestClient>(server);
+    REQUIRE(run("CLUSTER ADDSLOTSRANGE 0 16382") == kOk);
+  }
+  std::string run(std::string_view line) { return client->run(line); }
+
+  TemporaryDirectory directory;
+  ServerFixture server;
+  std::shared_ptr<cluster::Cluster> node;
+  std::unique_ptr<TestClient> client;
+};
+
+}  // namespace
+
+TEST_CASE("HOTKEYS START refuses slots that are none, or not this node's", "[hotkeys]") {
+  HotNode node;
+  const auto refused = [&](const std::string& words, const std::string& text) {
+    return node.run("HOTKEYS START METRICS 1 NET SLOTS " + words) == error("ERR " + text);
+  };
+  const std::string range = "SLOTS count must be between 1 and 16384";
+  CHECK(refused("0", range));
+  CHECK(refused("16385", range));
+  CHECK(refused("x", range));
+  CHECK(refused("2 5", "not enough slot numbers provided"));
+  CHECK(refused("16384 1", "not enough slot numbers provided"));
+  CHECK(refused("1 -1", "Invalid or out of range slot"));
+  CHECK(refused("1 16384", "Invalid or out of range slot"));
+  CHECK(refused("1 x", "Invalid or out of range slot"));
+  CHECK(refused("2 5 5", "duplicate slot number"));
+  CHECK(refused("1 16383", "slot 16383 not handled by this node"));
+  CHECK(refused("1 5 SLOTS 1 6", "SLOTS parameter already specified"));
+  CHECK(refused("1 5 6", "syntax error"));
+  CHECK(node.run("HOTKEYS GET") == kNull);
+}
+
+TEST_CASE("HOTKEYS of some slots counts all calls, those of the slots, and a share of these",
+          "[hotkeys]") {
+  HotNode node;
+  // "a" is in slot 15495, "b" in 3300, "c" in 7365.
+  REQUIRE(node.run("HOTKEYS START METRICS 2 NET CPU SAMPLE 1 SLOTS 4 3300 15496 15495 0") == kOk);
+  node.run("SET a 1");  // 27 bytes, and 5 of the reply
+  node.run("SET b 1");
+  node.run("SET c 1");
+  std::string told = node.run("HOTKEYS GET");
+  CHECK(has(told, bulk("tracking-active") + integer(1) + bulk("sample-ratio") + integer(1) +
+                      bulk("selected-slots") +
+                      array({array({integer(0)}), array({integer(3300)}),
+                             array({integer(15495), integer(15496)})}) +
+                      bulk("all-commands-selected-slots-us")));
+  CHECK(has(told, bulk("net-bytes-all-commands-selected-slots") + integer(64) +
+                      bulk("net-bytes-all-commands-all-slots") + integer(96)));
+  CHECK(has(told, bulk("total-cpu-time-user-ms")));
+  CHECK(has(told, bulk("total-cpu-time-sys-ms")));
+  CHECK(has(told, bulk("total-net-bytes") + integer(64)));
+  CHECK(has(told, bulk("by-cpu-time-us")));
+  CHECK(has(told, bulk("by-net-bytes") + "*4\r\n"));
+  CHECK_FALSE(has(told, "sampled-commands"));
+  CHECK_FALSE(has(told, bulk("c")));
+  node.run("HOTKEYS STOP");
+  node.run("HOTKEYS RESET");
+
+  REQUIRE(node.run("HOTKEYS START METRICS 1 NET SAMPLE 1000000 SLOTS 1 15495") == kOk);
+  node.run("SET a 1");
+  told = node.run("HOTKEYS GET");
+  CHECK(has(told, bulk("sampled-commands-selected-slots-us")));
+  CHECK(has(told, bulk("net-bytes-sampled-commands-selected-slots")));
+  CHECK(has(told, bulk("net-bytes-all-commands-selected-slots") + integer(32)));
+  CHECK_FALSE(has(told, "cpu-time"));
+}
+
+TEST_CASE("HOTKEYS of a node tells of the slots that it has", "[hotkeys]") {
+  HotNode node;
+  REQUIRE(node.run("CLUSTER DELSLOTS 100") == kOk);
+  REQUIRE(node.run("HOTKEYS START METRICS 1 NET") == kOk);
+  CHECK(has(node.run("HOTKEYS GET"),
+            bulk("selected-slots") +
+                array({array({integer(0), integer(99)}), array({integer(101), integer(16382)})})));
+}
+
+TEST_CASE("What a node has counted by slots agrees with what is there", "[hotkeys]") {
+  HotNode node;
+  CHECK(node.run("DEBUG ALLOCSIZE-SLOTS-ASSERT 1") == kOk);
+  CHECK(node.run("SET a 1") == kOk);
+  CHECK(node.run("SET b 1") == kOk);
+  CHECK(node.run("SET {a}b 1") == kOk);
+  CHECK(node.run("CLUSTER COUNTKEYSINSLOT 15495") == integer(2));
+  CHECK(node.run("DEL a {a}b") == integer(2));
+  CHECK(node.run("CLUSTER COUNTKEYSINSLOT 15495") == integer(0));
+  CHECK(node.run("DEBUG ALLOCSIZE-SLOTS-ASSERT 0") == kOk);
 }
 
 }  // namespace latchkey::tests

@@ -1,13 +1,17 @@
 #include "server/observe/info.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <limits>
 #include <string>
 
 #include "base/random.h"
 #include "commands/groups.h"
+#include "server/client/pause.h"
 #include "unit/catch.h"
 #include "unit/server_fixture.h"
+#include "unit/testing/tested_server.h"
 
 using namespace latchkey;
 using tests::ServerFixture;
@@ -248,4 +252,83 @@ TEST_CASE("The text of INFO is whole, however long its fields are") {
       "\r\n# Numbers\r\nlowest:-9223372036854775808\r\nhighest:18446744073709551615\r\n"
       "half:50.00%\r\nused:1536\r\nused_human:1.50K\r\n";
   CHECK(text.take() == expected);
+}
+
+TEST_CASE("INFO keysizes counts the bytes of collections where they are asked for") {
+  InfoServer server("key-memory-histograms yes\n");
+  TestClient& client = server.client;
+  client.run("RPUSH list a");
+  client.run_words({"RPUSH", "long", std::string(5000, 'x')});
+  client.run("SET text abc");
+  const std::string lists = server.field("db0_distrib_lists_sizes", "keysizes");
+  CHECK(lists.find("4K=1") != std::string::npos);
+  CHECK(std::count(lists.begin(), lists.end(), '=') == 2);
+  CHECK(server.field("db0_distrib_strings_sizes", "keysizes") == "2=1");
+  CHECK(server.field("db0_distrib_sets_sizes", "keysizes").empty());
+  InfoServer plain;
+  plain.client.run("RPUSH list a");
+  CHECK(plain.field("db0_distrib_lists_sizes", "keysizes").empty());
+  CHECK(plain.field("db0_distrib_lists_items", "keysizes") == "1=1");
+}
+
+TEST_CASE("INFO names who supervises the server, and where it listens") {
+  InfoServer server(
+      "supervised systemd\nport 6380\nbind 127.0.0.1 ::1\nunixsocket /tmp/no-such-socket\n");
+  CHECK(server.field("process_supervised") == "systemd");
+  CHECK(server.field("listener0") == "name=tcp,bind=127.0.0.1,bind=::1,port=6380");
+  CHECK(server.field("listener1") == "name=unix,bind=/tmp/no-such-socket");
+  CHECK(server.field("tcp_port") == "6380");
+  CHECK(InfoServer("supervised upstart\n").field("process_supervised") == "upstart");
+  CHECK(InfoServer("supervised auto\n").field("process_supervised") == "no");
+  InfoServer none("port 0\n");
+  CHECK(none.field("process_supervised") == "no");
+  CHECK(none.field("listener0").empty());
+  CHECK(none.field("listener1").empty());
+}
+
+TEST_CASE("INFO tells why clients are paused, and for how long") {
+  using server::PauseControl;
+  InfoServer server;
+  PauseControl& pauses = server.server.server.pauses();
+  CHECK(server.field("paused_reason") == "none");
+  CHECK(server.field("paused_actions") == "none");
+  CHECK(server.field("paused_timeout_milliseconds") == "0");
+  const struct {
+    PauseControl::Reason reason;
+    const char* name;
+  } rows[] = {{PauseControl::Reason::kClient, "client_pause"},
+              {PauseControl::Reason::kShutdown, "shutdown_in_progress"},
+              {PauseControl::Reason::kFailover, "failover_in_progress"},
+              {PauseControl::Reason::kSlotHandoff, "slot_migration_in_progress"}};
+  for (const auto& row : rows) {
+    INFO(row.name);
+    const int64_t now_ms = server.server.server.machine_ms();
+    pauses.pause(row.reason, PauseControl::Kind::kWrites, now_ms + 1500);
+    CHECK(server.field("paused_reason") == row.name);
+    CHECK(server.field("paused_actions") == "write");
+    CHECK(server.field("paused_timeout_milliseconds") == "1500");
+    pauses.unpause(row.reason);
+    CHECK(server.field("paused_reason") == "none");
+  }
+  // What holds more counts, and among the same what holds longer.
+  const int64_t now_ms = server.server.server.machine_ms();
+  pauses.pause(PauseControl::Reason::kClient, PauseControl::Kind::kWrites, now_ms + 3000);
+  pauses.pause(PauseControl::Reason::kFailover, PauseControl::Kind::kWrites, now_ms + 2000);
+  CHECK(server.field("paused_reason") == "client_pause");
+  CHECK(server.field("paused_timeout_milliseconds") == "3000");
+  // While all wait, nobody gets a reply.
+  pauses.pause(PauseControl::Reason::kFailover, PauseControl::Kind::kAll, now_ms + 2000);
+  CHECK(pauses.holding().reason == PauseControl::Reason::kFailover);
+  CHECK(pauses.holding().kind == PauseControl::Kind::kAll);
+  CHECK(pauses.holding().left_ms == 2000);
+}
+
+TEST_CASE("INFO keyspace counts elements with deadlines as each release does") {
+  tests::TestedServer valkey("emulate \"valkey 9.1\"\n");
+  TestClient client(valkey);
+  client.run("HSET h a 1 b 2");
+  client.run("HEXPIRE h 100 FIELDS 1 a");
+  CHECK(client.run("INFO keyspace")
+            .find("db0:keys=1,expires=0,avg_ttl=0,keys_with_volatile_items=1\r\n") !=
+        std::string::npos);
 }

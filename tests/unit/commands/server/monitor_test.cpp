@@ -1,7 +1,10 @@
 #include <string>
 
 #include "commands/groups.h"
+#include "server/client/authentication.h"
+#include "server/client/client.h"
 #include "unit/catch.h"
+#include "unit/net/wire.h"
 #include "unit/server_fixture.h"
 
 using namespace latchkey;
@@ -126,4 +129,21 @@ TEST_CASE("A monitor that leaves is forgotten") {
   MonitoredServer server;
   server.listener->close();
   CHECK(server.server.state() == 0);
+}
+
+TEST_CASE("MONITOR shows the path of a unix socket in place of an address") {
+  net::Loop loop;
+  MonitoredServer server;
+  tests::Wire wire(loop);
+  server::Client& connected = server.server.clients().add(wire.connection);
+  server::assume_default_user(connected);
+  wire.connection->start(connected, 0);
+  std::string request = "GET a\r\n";
+  connected.on_input(request);
+  CHECK(server.listener.take_output().ends_with(" [0 " + wire.path() + ":0] \"GET\" \"a\"\r\n"));
+  connected.set(server::kClientUnixSocket);
+  request = "GET b\r\n";
+  connected.on_input(request);
+  CHECK(server.listener.take_output().ends_with(" [0 unix:" + wire.path() + "] \"GET\" \"b\"\r\n"));
+  connected.close();
 }

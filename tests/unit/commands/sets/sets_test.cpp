@@ -229,4 +229,35 @@ TEST_CASE("SUNIONCARD and SDIFFCARD refuse what SINTERCARD refuses", "[sets]") {
   CHECK(client.run("SINTERCARD 1 a APPROX") == error("ERR syntax error"));
 }
 
+TEST_CASE("A difference is the same whichever way it is found", "[sets]") {
+  SetsFixture server;
+  TestClient client(server);
+  for (int i = 0; i < 100; ++i) client.run("SADD large " + std::to_string(i));
+  for (int other = 0; other < 10; ++other) {
+    const std::string name = " s" + std::to_string(other);
+    client.run("SADD" + name + " " + std::to_string(other) + " other");
+  }
+  // Ten small sets: less work than to look up each of the first set's members in each of them.
+  CHECK(client.run("SDIFFSTORE to large s0 s1 s2 s3 s4 s5 s6 s7 s8 s9 none") == integer(90));
+  CHECK(client.run("SISMEMBER to 9") == integer(0));
+  CHECK(client.run("SISMEMBER to 10") == integer(1));
+  CHECK(client.run("SDIFFSTORE to large s0") == integer(99));
+  CHECK(client.run("SISMEMBER to 0") == integer(0));
+  CHECK(client.run("SDIFFSTORE to none large") == integer(0));
+  CHECK(client.run("SDIFFSTORE to large s0 large") == integer(0));
+}
+
+TEST_CASE("SRANDMEMBER with a count of one gives one of the members", "[sets]") {
+  SetsFixture server;
+  TestClient client(server);
+  client.run("SADD s a");
+  CHECK(client.run("SRANDMEMBER s 1") == bulks({"a"}));
+  CHECK(client.run("SRANDMEMBER s 0") == "*0\r\n");
+  CHECK(client.run("SRANDMEMBER s 5") == bulks({"a"}));
+  for (int i = 0; i < 1000; ++i) client.run("SADD many " + std::to_string(i));
+  CHECK(client.run("SRANDMEMBER many 1").starts_with("*1\r\n"));
+  CHECK(client.run("SPOP many 1").starts_with("*1\r\n"));
+  CHECK(client.run("SCARD many") == integer(999));
+}
+
 }  // namespace latchkey::tests

@@ -1,7 +1,11 @@
 
+#include <string>
+
 #include "commands/groups.h"
+#include "server/client/blocking.h"
 #include "unit/catch.h"
 #include "unit/server_fixture.h"
+#include "unit/testing/tested_server.h"
 
 namespace latchkey::tests {
 
@@ -303,6 +307,226 @@ TEST_CASE("MAXCOUNT and MAXSIZE must be positive, and not below COUNT", "[stream
   CHECK(client.run("XREAD COUNT 3 MAXCOUNT 2 STREAMS a 0") ==
         error("ERR MAXCOUNT must be greater than or equal to COUNT"));
   CHECK(client.run("XREAD MAXCOUNT 2 COUNT 2 STREAMS a 0") == kNullArray);
+}
+
+TEST_CASE("XREAD and XREADGROUP say what is wrong with their words", "[streams]") {
+  StreamServer server;
+  TestClient client(server);
+  client.run("XADD a 1 f v");
+  client.run("XGROUP CREATE a g 0");
+  const std::string syntax = error("ERR syntax error");
+  CHECK(client.run("XREAD STREAMS a 0 b") ==
+        error("ERR Unbalanced 'xread' list of streams: for each stream key an ID, '+', or '$' must "
+              "be specified."));
+  CHECK(client.run("XREADGROUP GROUP g c STREAMS a > b") ==
+        error("ERR Unbalanced 'xreadgroup' list of streams: for each stream key an ID or '>' must "
+              "be specified."));
+  CHECK(client.run("XREAD GROUP g c STREAMS a 0") ==
+        error("ERR The GROUP option is only supported by XREADGROUP. You called XREAD instead."));
+  CHECK(client.run("XREAD NOACK STREAMS a 0") ==
+        error("ERR The NOACK option is only supported by XREADGROUP. You called XREAD instead."));
+  CHECK(client.run("XREAD CLAIM 10 STREAMS a 0") ==
+        error("ERR The CLAIM option is only supported by XREADGROUP. You called XREAD instead."));
+  CHECK(client.run("XREADGROUP COUNT 1 BLOCK 0 STREAMS a >") ==
+        error("ERR Missing GROUP option for XREADGROUP"));
+  CHECK(client.run("XREAD COUNT 1 BLOCK 0") == syntax);
+  CHECK(client.run("XREAD COUNT 1 STREAMS") == syntax);
+  CHECK(client.run("XREAD WHAT 1 STREAMS a 0") == syntax);
+  CHECK(client.run("XREAD COUNT x STREAMS a 0") ==
+        error("ERR value is not an integer or out of range"));
+  CHECK(client.run("XREAD BLOCK -1 STREAMS a 0") == error("ERR timeout is negative"));
+  CHECK(client.run("XREAD BLOCK x STREAMS a 0") ==
+        error("ERR timeout is not an integer or out of range"));
+  CHECK(client.run("XREAD STREAMS a >") ==
+        error("ERR The > ID can be specified only when calling XREADGROUP using the GROUP <group> "
+              "<consumer> option."));
+  CHECK(client.run("XREAD STREAMS a x") ==
+        error("ERR Invalid stream ID specified as stream command argument"));
+  const std::string all = array({array({bulk("a"), array({entry("1-0", {"f", "v"})})})});
+  CHECK(client.run("XREAD COUNT 0 STREAMS a 0") == all);
+  CHECK(client.run("XREAD COUNT -1 STREAMS a 0") == all);
+}
+
+TEST_CASE("Valkey has no + for XREAD, and says so", "[streams]") {
+  TestedServer server("emulate \"valkey 9.1\"\n");
+  TestClient client(server);
+  CHECK(client.run("XREAD STREAMS a 0 b") ==
+        error("ERR Unbalanced 'xread' list of streams: for each stream key an ID or '$' must be "
+              "specified."));
+}
+
+TEST_CASE("Before Redis 7.2 scripts may not say BLOCK", "[streams]") {
+  for (const bool old : {true, false}) {
+    INFO(old);
+    TestedServer server(old ? "emulate \"redis 7.0\"\n" : "");
+    TestClient client(server);
+    const std::string reply = client.run_words(
+        {"EVAL", "return redis.pcall('xread', 'BLOCK', '0', 'STREAMS', 'a', '0')", "0"});
+    if (old) {
+      CHECK(reply.starts_with("-ERR xread command is not allowed with BLOCK option from scripts"));
+    } else {
+      CHECK(reply == kNull);
+    }
+  }
+}
+
+TEST_CASE("Before Redis 7.2 who waits in a group hears that stream or group have gone",
+          "[streams]") {
+  TestedServer server("emulate \"redis 7.0\"\n");
+  TestClient client(server);
+  TestClient waiting(server);
+  const auto wait = [&] {
+    client.run("DEL a");
+    client.run("XGROUP CREATE a g $ MKSTREAM");
+    CHECK(waiting.run("XREADGROUP GROUP g c BLOCK 0 STREAMS a >").empty());
+  };
+  wait();
+  client.run("MULTI");
+  client.run("XADD a * f v");
+  client.run("XGROUP DESTROY a g");
+  client.run("EXEC");
+  server.server.blocking().serve();
+  CHECK(waiting.take_output() ==
+        error("NOGROUP the consumer group this client was blocked on no longer exists"));
+  wait();
+  client.run("DEL a");
+  server.server.blocking().serve();
+  CHECK(waiting.take_output() == error("UNBLOCKED the stream key no longer exists"));
+}
+
+TEST_CASE("Reading for a group counts as a use of the stream where policies look at changes",
+          "[streams]") {
+  TestedServer server("maxmemory-policy allkeys-lrm\n");
+  TestClient client(server);
+  client.run("XADD a 1 f v");
+  client.run("XGROUP CREATE a g 0");
+  server.advance_ms(100'000);
+  CHECK(client.run("XREAD STREAMS a 0").starts_with("*1"));
+  CHECK(client.run("OBJECT IDLETIME a") == integer(100));
+  CHECK(client.run("XREADGROUP GROUP g c STREAMS a >").starts_with("*1"));
+  CHECK(client.run("OBJECT IDLETIME a") == integer(0));
+}
+
+TEST_CASE("XADD, XTRIM, XSETID and XDELEX say what is wrong with their words", "[streams]") {
+  TestedServer server;
+  TestClient client(server);
+  client.run("XADD a 5 f v");
+  const std::string syntax = error("ERR syntax error");
+  const std::string invalid = error("ERR Invalid stream ID specified as stream command argument");
+  CHECK(client.run("XADD a x-* f v") == invalid);
+  CHECK(client.run("XADD a -* f v") == invalid);
+  CHECK(client.run("XADD a 18446744073709551616-* f v") == invalid);
+  CHECK(client.run("XADD a 18446744073709551615-* f v") == bulk("18446744073709551615-0"));
+  client.run("DEL a");
+  client.run("XADD a 5 f v");
+  CHECK(client.run("XTRIM a LIMIT 5 LIMIT 5").starts_with("-ERR syntax error"));
+  CHECK(client.run("XTRIM a LIMIT 0") ==
+        error("ERR syntax error, XTRIM must be called with a trimming strategy"));
+  CHECK(client.run("XADD a LIMIT 5 * f v") ==
+        error("ERR syntax error, LIMIT cannot be used without specifying a trimming strategy"));
+  CHECK(client.run("XTRIM a MAXLEN 5 LIMIT 5") ==
+        error("ERR syntax error, LIMIT cannot be used without the special ~ option"));
+  CHECK(client.run("XTRIM a MAXLEN = 5 LIMIT 5") ==
+        error("ERR syntax error, LIMIT cannot be used without the special ~ option"));
+  CHECK(client.run("XTRIM a MAXLEN ~ 5 LIMIT -1") == error("ERR The LIMIT argument must be >= 0."));
+  CHECK(client.run("XTRIM a MAXLEN -1") == error("ERR The MAXLEN argument must be >= 0."));
+  CHECK(client.run("XSETID a 9 ENTRIESADDED -1") == error("ERR entries_added must be positive"));
+  CHECK(client.run("XSETID a 9 MAXDELETEDID 10") ==
+        error("ERR The ID specified in XSETID is smaller than the provided max_deleted_entry_id"));
+  CHECK(client.run("XSETID a 9 MAXDELETEDID 9") == kOk);
+  CHECK(client.run("XSETID a 9 WHAT 9") == syntax);
+  CHECK(client.run("XDELEX a KEEPREF") == error("ERR wrong number of arguments for 'xdelex' "
+                                                "command"));
+  CHECK(client.run("XDELEX a KEEPREF ACKED IDS 1 5") == syntax);
+  CHECK(client.run("XDELEX a IDS 0 5") == error("ERR Number of IDs must be a positive integer"));
+  CHECK(client.run("XDELEX a KEEPREF WHAT 1") == syntax);
+  CHECK(client.run("XDELEX a IDS 1 5 IDS") == syntax);
+  CHECK(client.run("XLEN a") == integer(1));
+}
+
+TEST_CASE("XGROUP says what is wrong with its words", "[streams]") {
+  StreamServer server;
+  TestClient client(server);
+  client.run("XADD a 5 f v");
+  client.run("XGROUP CREATE a g 0");
+  const auto wrong = [](const std::string& name) {
+    return error("ERR unknown subcommand or wrong number of arguments for '" + name +
+                 "'. Try XGROUP HELP.");
+  };
+  CHECK(client.run("XGROUP CREATE a h 0 WHAT") == wrong("CREATE"));
+  CHECK(client.run("XGROUP CREATE a h 0 ENTRIESREAD") == wrong("CREATE"));
+  CHECK(client.run("XGROUP CREATE a h 0 MKSTREAM MKSTREAM ENTRIESREAD 1") == wrong("CREATE"));
+  CHECK(client.run("XGROUP SETID a g 0 MKSTREAM") == wrong("SETID"));
+  CHECK(client.run("XGROUP SETID a g 0 ENTRIESREAD 1 ENTRIESREAD 1") == wrong("SETID"));
+  CHECK(client.run("XGROUP CREATE a h 0 ENTRIESREAD -2") ==
+        error("ERR value for ENTRIESREAD must be positive or -1"));
+  CHECK(client.run("XGROUP CREATE a h 0 ENTRIESREAD -1") == kOk);
+  CHECK(client.run("XGROUP CREATE a i 0 MKSTREAM ENTRIESREAD 9") == kOk);
+  CHECK(client.run("XINFO GROUPS a").find(bulk("entries-read") + integer(1)) != std::string::npos);
+  CHECK(client.run("XGROUP SETID a g x") ==
+        error("ERR Invalid stream ID specified as stream command argument"));
+  // "+" is the end of all ids, "-" their beginning.
+  CHECK(client.run("XGROUP SETID a g +") == kOk);
+  CHECK(client.run("XINFO GROUPS a")
+            .find(bulk("last-delivered-id") + bulk("18446744073709551615-18446744073709551615")) !=
+        std::string::npos);
+  CHECK(client.run("XGROUP SETID a g -") == kOk);
+  CHECK(client.run("XREADGROUP GROUP g c STREAMS a >") ==
+        array({array({bulk("a"), array({entry("5-0", {"f", "v"})})})}));
+}
+
+TEST_CASE("XPENDING says what is wrong with its words", "[streams]") {
+  StreamServer server;
+  TestClient client(server);
+  client.run("XADD a 5 f v");
+  client.run("XGROUP CREATE a g 0");
+  client.run("XREADGROUP GROUP g c STREAMS a >");
+  const std::string syntax = error("ERR syntax error");
+  CHECK(client.run("XPENDING a g -") == syntax);
+  CHECK(client.run("XPENDING a g - +") == syntax);
+  CHECK(client.run("XPENDING a g IDLE 0 - +") == syntax);
+  CHECK(client.run("XPENDING a g IDLE 0 - + 5 c more") == syntax);
+  CHECK(client.run("XPENDING a g - + x") == error("ERR value is not an integer or out of range"));
+  CHECK(client.run("XPENDING a g IDLE x - + 5") ==
+        error("ERR value is not an integer or out of range"));
+  CHECK(client.run("XPENDING a g x + 5") ==
+        error("ERR Invalid stream ID specified as stream command argument"));
+  const std::string one = array({array({bulk("5-0"), bulk("c"), integer(0), integer(1)})});
+  CHECK(client.run("XPENDING a g - + 5") == one);
+  CHECK(client.run("XPENDING a g IDLE 0 - + 1 c") == one);
+  CHECK(client.run("XPENDING a g - + 0") == "*0\r\n");
+  CHECK(client.run("XPENDING a g - + -1") == "*0\r\n");
+  CHECK(client.run("XPENDING a g IDLE 1 - + 5") == "*0\r\n");
+  server.advance_ms(1);
+  CHECK(client.run("XPENDING a g IDLE 1 - + 5") ==
+        array({array({bulk("5-0"), bulk("c"), integer(1), integer(1)})}));
+  CHECK(client.run("XPENDING a g - + 5 nobody") == "*0\r\n");
+}
+
+TEST_CASE("The radix tree that XINFO tells of parts where the ids of its nodes do", "[streams]") {
+  StreamServer server;
+  TestClient client(server);
+  client.run("CONFIG SET stream-node-max-entries 1");
+  const auto nodes = [&] {
+    const std::string text = client.run("XINFO STREAM a");
+    const std::string name = bulk("radix-tree-nodes") + ":";
+    return std::stoi(text.substr(text.find(name) + name.size()));
+  };
+  // One run of bytes, and the end.
+  client.run("XADD a 1-1 f v");
+  CHECK(nodes() == 2);
+  // They part at the last byte: the run before it, the branch, two ends.
+  client.run("XADD a 1-2 f v");
+  CHECK(nodes() == 4);
+  // One that parts at the byte before brings a branch there, a run's end for each of both and the
+  // end of its own.
+  client.run("XADD a 1-256 f v");
+  CHECK(nodes() == 7);
+  // Two that part from all others at the first byte, which is a branch in place of the run before:
+  // a run of their own, a branch, two ends.
+  client.run("XADD a 72057594037927936-0 f v");
+  client.run("XADD a 72057594037927936-1 f v");
+  CHECK(nodes() == 12);
 }
 
 }  // namespace latchkey::tests

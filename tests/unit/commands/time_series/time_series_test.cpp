@@ -97,4 +97,138 @@ TEST_CASE("Buckets without samples are not told without limit", "[time series]")
         array({sample(0, "1"), sample(1, "0")}));
 }
 
+namespace {
+
+struct PolicyServer : ServerFixture {
+  explicit PolicyServer(std::string_view settings)
+      : ServerFixture({commands::time_series_rows(), commands::key_rows(),
+                       commands::database_rows(), commands::config_rows()},
+                      settings) {}
+};
+
+// A field of TS.INFO as it stands in the reply.
+std::string field_of(TestClient& client, const std::string& key, std::string_view name) {
+  const std::string text = client.run("TS.INFO " + key);
+  const std::string start = std::string(name) + "\r\n";
+  const size_t at = text.find(start);
+  return at == std::string::npos ? "" : text.substr(at + start.size());
+}
+
+}  // namespace
+
+TEST_CASE("A series that a sample makes gets the compactions of ts-compaction-policy",
+          "[time series]") {
+  PolicyServer server(
+      "ts-compaction-policy max:1M:1h;twa:5s:2h:1000M\nts-chunk-size-bytes 256\n"
+      "ts-duplicate-policy last\nts-encoding uncompressed\n");
+  TestClient client(server);
+  CHECK(client.run("TS.CREATE other") == kOk);
+  CHECK(client.run("DBSIZE") == integer(1));
+  client.run("DEL other");
+  server.changes();
+  CHECK(client.run("TS.ADD k 1000 1 LABELS room kitchen") == integer(1000));
+  CHECK(client.run("DBSIZE") == integer(3));
+  CHECK(server.changes() == 3);
+  for (const std::string key : {"k_MAX_60000", "k_TWA_5000_60000000"}) {
+    INFO(key);
+    CHECK(client.run("TYPE " + key) == status("TSDB-TYPE"));
+    CHECK(field_of(client, key, "sourceKey").starts_with(bulk("k")));
+    CHECK(field_of(client, key, "chunkSize").starts_with(integer(256)));
+    CHECK(field_of(client, key, "chunkType").starts_with(status("uncompressed")));
+    CHECK(field_of(client, key, "duplicatePolicy").starts_with(kNull));
+  }
+  CHECK(field_of(client, "k_MAX_60000", "retentionTime").starts_with(integer(3'600'000)));
+  CHECK(field_of(client, "k_TWA_5000_60000000", "retentionTime").starts_with(integer(7'200'000)));
+  CHECK(field_of(client, "k_MAX_60000", "labels")
+            .starts_with(array({bulks({"room", "kitchen"}), bulks({"aggregation", "MAX"}),
+                                bulks({"time_bucket", "60000"})})));
+  CHECK(field_of(client, "k", "duplicatePolicy").starts_with(status("last")));
+  client.run("TS.ADD k 60000 3");
+  client.run("TS.ADD k 61000 5");
+  client.run("TS.ADD k 120000 1");
+  CHECK(client.run("TS.RANGE k_MAX_60000 - +") == array({sample(0, "1"), sample(60'000, "5")}));
+  // A key that is there stays as it is.
+  client.run("DEL k");
+  CHECK(client.run("TS.ADD k 1 1") == integer(1));
+  CHECK(client.run("TS.RANGE k_MAX_60000 - +") == array({sample(0, "1"), sample(60'000, "5")}));
+}
+
+TEST_CASE("A new series is compressed where ts-encoding says so", "[time series]") {
+  PolicyServer server("ts-compaction-policy avg:1M:0m\nts-encoding compressed\n");
+  TestClient client(server);
+  CHECK(client.run("TS.ADD k 1 1") == integer(1));
+  CHECK(field_of(client, "k_AVG_60000", "chunkType").starts_with(status("compressed")));
+  CHECK(field_of(client, "k_AVG_60000", "retentionTime").starts_with(integer(0)));
+}
+
+TEST_CASE("A sample of the same time is treated as ts-duplicate-policy says", "[time series]") {
+  const struct {
+    const char* policy;
+    const char* value;
+  } rows[] = {{"first", "5"}, {"last", "3"}, {"min", "3"}, {"max", "5"}, {"sum", "8"}};
+  for (const auto& row : rows) {
+    INFO(row.policy);
+    PolicyServer server("ts-duplicate-policy " + std::string(row.policy) + "\n");
+    TestClient client(server);
+    client.run("TS.ADD k 1 5");
+    CHECK(client.run("TS.ADD k 1 3") == integer(1));
+    CHECK(client.run("TS.GET k") == sample(1, row.value));
+  }
+  PolicyServer server("ts-duplicate-policy block\n");
+  TestClient client(server);
+  client.run("TS.ADD k 1 5");
+  CHECK(client.run("TS.ADD k 1 3") ==
+        error("ERR TSDB: Error at upsert, update is not supported when DUPLICATE_POLICY is set to "
+              "BLOCK mode, or either current or new value is NaN and DUPLICATE_POLICY is "
+              "MAX/MIN/SUM"));
+  CHECK(client.run("TS.GET k") == sample(1, "5"));
+}
+
+TEST_CASE("A sample that comes late into the open bucket counts in it", "[time series]") {
+  SeriesServer server;
+  TestClient client(server);
+  client.run("TS.CREATE k");
+  client.run("TS.CREATE sum");
+  CHECK(client.run("TS.CREATERULE k sum AGGREGATION sum 10") == kOk);
+  client.run("TS.ADD k 1 1");
+  client.run("TS.ADD k 15 2");
+  client.run("TS.ADD k 12 4");
+  CHECK(client.run("TS.RANGE sum - +") == array({sample(0, "1")}));
+  // Into one that is closed, too.
+  client.run("TS.ADD k 9 8");
+  CHECK(client.run("TS.RANGE sum - +") == array({sample(0, "9")}));
+  client.run("TS.ADD k 20 1");
+  CHECK(client.run("TS.RANGE sum - +") == array({sample(0, "9"), sample(10, "6")}));
+}
+
+TEST_CASE("Directives of time series refuse what the reference refuses", "[time series]") {
+  PolicyServer server("");
+  TestClient client(server);
+  const auto refused = [&](const std::string& name, std::string_view value,
+                           const std::string& why) {
+    return client.run_words({"CONFIG", "SET", name, value}) ==
+           error("ERR CONFIG SET failed (possibly related to argument '" + name + "') - " + why);
+  };
+  CHECK(refused("ts-chunk-size-bytes", "49",
+                "TSDB: CHUNK_SIZE value must be a multiple of 8 in the range [48 .. 1048576]"));
+  CHECK(client.run("CONFIG SET ts-chunk-size-bytes 48") == kOk);
+  CHECK(client.run("CONFIG SET ts-chunk-size-bytes 1048576") == kOk);
+  CHECK(client.run("CONFIG SET ts-chunk-size-bytes 40").starts_with("-ERR"));
+  CHECK(client.run("CONFIG SET ts-chunk-size-bytes 1048584").starts_with("-ERR"));
+  CHECK(refused("ts-ignore-max-val-diff", "x", "Invalid value for `ts-ignore-max-val-diff`"));
+  for (const char* const value : {"-0.1", "inf"}) {
+    const std::string reply = client.run("CONFIG SET ts-ignore-max-val-diff " + std::string(value));
+    CHECK(reply.find(" - Invalid value for `ts-ignore-max-val-diff`. Value must be in the range "
+                     "[0.000000 .. 1797693134862315708") != std::string::npos);
+    CHECK(reply.ends_with(".000000]\r\n"));
+  }
+  CHECK(client.run("CONFIG SET ts-ignore-max-val-diff 0") == kOk);
+  CHECK(client.run("CONFIG SET ts-ignore-max-val-diff 1.5") == kOk);
+  CHECK(client.run("CONFIG GET ts-ignore-max-val-diff") ==
+        bulks({"ts-ignore-max-val-diff", "1.500000"}));
+  CHECK(refused("ts-compaction-policy", "max", "Invalid compaction policy: max"));
+  CHECK(refused("ts-duplicate-policy", "none", "Invalid duplicate policy: none"));
+  CHECK(client.run("CONFIG SET ts-encoding zip").find("zip") != std::string::npos);
+}
+
 }  // namespace latchkey::tests

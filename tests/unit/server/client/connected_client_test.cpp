@@ -273,4 +273,46 @@ TEST_CASE("A client whose wait ends by its timeout goes on with what it has sent
   CHECK(user.wire.peer.receive() == std::string(kNullArray) + status("PONG"));
 }
 
+TEST_CASE("A client that does nothing for longer than timeout goes, unless it waits or listens",
+          "[client]") {
+  net::Loop loop;
+  NetServer server("timeout 5");
+  User idle(loop, server);
+  User waiting(loop, server);
+  User listening(loop, server);
+  User busy(loop, server);
+  CHECK(idle.ask("PING\r\n") == status("PONG"));
+  CHECK(waiting.ask("BLPOP list 0\r\n").empty());
+  CHECK(listening.ask("SUBSCRIBE news\r\n").starts_with("*3\r\n"));
+  server.advance_ms(3'000);
+  CHECK(busy.ask("PING\r\n") == status("PONG"));
+  idle.turn();
+  server.advance_ms(2'000);
+  idle.turn();
+  CHECK(idle.is_there());
+  server.advance_ms(1);
+  // Some clients are looked at in each tick.
+  for (int i = 0; i < 50; ++i) busy.turn();
+  CHECK_FALSE(idle.is_there());
+  CHECK(waiting.is_there());
+  CHECK(listening.is_there());
+  CHECK(busy.is_there());
+}
+
+TEST_CASE("Replies to a long pipeline are sent before all of it has run", "[client]") {
+  net::Loop loop;
+  NetServer server;
+  TestClient(server).run_words({"SET", "key", kMuch});
+  User user(loop, server);
+  std::string requests;
+  std::string replies;
+  for (int i = 0; i < 12; ++i) {
+    requests += "GET key\r\n";
+    replies += bulk(kMuch);
+  }
+  user.wire.peer.send(requests + "PING\r\n");
+  user.turn();
+  CHECK(user.receive_all() == replies + status("PONG"));
+}
+
 }  // namespace latchkey::tests

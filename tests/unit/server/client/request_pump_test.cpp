@@ -3,6 +3,7 @@
 #include "server/client/request_pump.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include "commands/groups.h"
 #include "unit/catch.h"
 #include "unit/server_fixture.h"
+#include "unit/temporary_directory.h"
 
 namespace latchkey::tests {
 
@@ -331,6 +333,52 @@ TEST_CASE("A client that has not logged in may not announce much", "[pump]") {
   CHECK(answer_to("*11\r\n") == error("ERR Protocol error: unauthenticated multibulk length"));
   CHECK(answer_to("*1\r\n$16385\r\n") == error("ERR Protocol error: unauthenticated bulk length"));
   CHECK(answer_to("*10\r\n$16384\r\n").empty());
+}
+
+TEST_CASE("The log shows what was no request, its start and its end, or nothing of it", "[pump]") {
+  const TemporaryDirectory directory;
+  const auto logged = [&](PumpServer& server, std::string_view bytes) {
+    const std::string path = directory.path() / "log";
+    std::filesystem::remove(path);
+    server.log.set_file(path);
+    server.log.set_level(base::LogLevel::kVerbose);
+    Line line(server);
+    line.send(bytes);
+    line.flush();
+    server.log.set_level(base::LogLevel::kNothing);
+    return directory.read("log");
+  };
+  PumpServer server;
+  const std::string bad = "*1\r\n!\x01\r\n";
+  const std::string log = logged(server, bad);
+  INFO(log);
+  CHECK(log.ends_with(". Query buffer during protocol error: '*1..!...'\n"));
+  CHECK(log.find("Protocol error (expected '$', got '!') from client: ") != std::string::npos);
+  // Up to 128 bytes are shown.
+  const auto shown = [&](size_t size) {
+    return logged(server, "*1\r\n!" + std::string(size, 'x') + "\r\n");
+  };
+  CHECK(shown(121).ends_with("'*1..!" + std::string(121, 'x') + "..'\n"));
+  CHECK(shown(122).ends_with("'*1..!" + std::string(59, 'x') + "' (... more 1 bytes ...) '" +
+                             std::string(62, 'x') + "..'\n"));
+  PumpServer careful("hide-user-data-from-log yes\n");
+  CHECK(logged(careful, bad).ends_with(" error: '*redacted*'\n"));
+  PumpServer valkey("emulate \"valkey 9.1\"\nhide-user-data-from-log no\n");
+  CHECK(logged(valkey, bad).ends_with(". Query buffer: '*1..!...'\n"));
+}
+
+TEST_CASE("The log tells of unknown commands, and what was probably meant", "[pump]") {
+  const TemporaryDirectory directory;
+  PumpServer server;
+  TestClient client(server);
+  const std::string id = std::to_string(client->id);
+  server.log.set_file(directory.path() / "log");
+  server.log.set_level(base::LogLevel::kVerbose);
+  client.run("GETT a");
+  server.log.set_level(base::LogLevel::kNothing);
+  INFO(directory.read("log"));
+  CHECK(directory.read("log").ends_with(" - Client id=" + id +
+                                        " sent an unknown command 'GETT'. Did it mean get?\n"));
 }
 
 }  // namespace latchkey::tests

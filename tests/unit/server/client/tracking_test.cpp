@@ -436,4 +436,71 @@ TEST_CASE("what serves a waiting client is told behind its reply", "[tracking]")
   CHECK(reader.take_output() == invalidated({"list"}) + bulks({"list", "x"}));
 }
 
+TEST_CASE("CLIENT TRACKING refuses what contradicts itself", "[tracking]") {
+  TrackingServer server;
+  TestClient client(server, 3);
+  TestClient other(server, 3);
+  const std::string to_other = " REDIRECT " + id_of(other);
+  CHECK(client.run("CLIENT TRACKING ON" + to_other + to_other) ==
+        error("ERR A client can only redirect to a single other client"));
+  for (const char* const id : {"0", "-1", "999"})
+    CHECK(client.run("CLIENT TRACKING ON REDIRECT " + std::string(id)) ==
+          error("ERR The client ID you want redirect to does not exist"));
+  CHECK(client.run("CLIENT TRACKING ON REDIRECT x") ==
+        error("ERR value is not an integer or out of range"));
+  CHECK(client.run("CLIENT TRACKING ON OPTIN OPTOUT") ==
+        error("ERR You can't specify both OPTIN mode and OPTOUT mode"));
+  for (const char* const mode : {"OPTIN", "OPTOUT"})
+    CHECK(client.run("CLIENT TRACKING ON BCAST " + std::string(mode)) ==
+          error("ERR OPTIN and OPTOUT are not compatible with BCAST"));
+  CHECK(client.run("CLIENT TRACKING ON PREFIX a") ==
+        error("ERR PREFIX option requires BCAST mode to be enabled"));
+  for (const char* const words : {"MAYBE", "ON SOON", "OFF SOON", "ON REDIRECT", "ON PREFIX"})
+    CHECK(client.run("CLIENT TRACKING " + std::string(words)) == error("ERR syntax error"));
+  CHECK(client.run("CLIENT TRACKINGINFO") == "%3\r\n" + bulk("flags") + "~1\r\n" + bulk("off") +
+                                                 bulk("redirect") + integer(-1) + bulk("prefixes") +
+                                                 "*0\r\n");
+  CHECK(client.run("CLIENT CACHING YES") ==
+        error("ERR CLIENT CACHING can be called only when the client is in tracking mode with "
+              "OPTIN or OPTOUT mode enabled"));
+}
+
+TEST_CASE("A client that tracks changes its mode by leaving it first", "[tracking]") {
+  TrackingServer server;
+  TestClient client(server, 3);
+  const std::string no_switch = error(
+      "ERR You can't switch OPTIN/OPTOUT mode before disabling tracking for this client, and then "
+      "re-enabling it with a different mode.");
+  CHECK(client.run("CLIENT TRACKING ON OPTIN") == kOk);
+  CHECK(client.run("CLIENT TRACKING ON OPTOUT") == no_switch);
+  CHECK(client.run("CLIENT TRACKING ON OPTIN") == kOk);
+  CHECK(client.run("CLIENT TRACKING ON BCAST") ==
+        error("ERR You can't switch BCAST mode on/off before disabling tracking for this client, "
+              "and then re-enabling it with a different mode."));
+  CHECK(client.run("CLIENT CACHING NO") ==
+        error("ERR CLIENT CACHING NO is only valid when tracking is enabled in OPTOUT mode."));
+  CHECK(client.run("CLIENT CACHING maybe") == error("ERR syntax error"));
+  CHECK(client.run("CLIENT TRACKING OFF") == kOk);
+  CHECK(client.run("CLIENT TRACKING ON OPTOUT") == kOk);
+  CHECK(client.run("CLIENT TRACKING ON OPTIN") == no_switch);
+  CHECK(client.run("CLIENT CACHING YES") ==
+        error("ERR CLIENT CACHING YES is only valid when tracking is enabled in OPTIN mode."));
+}
+
+TEST_CASE("A table of many keys that nobody reads any more goes at once for its readers",
+          "[tracking]") {
+  TrackingServer server;
+  TestClient reader(server, 3);
+  TestClient writer(server);
+  reader.run("CLIENT TRACKING ON");
+  for (int i = 0; i < 200; ++i) reader.run("GET key" + std::to_string(i));
+  writer.run("FLUSHALL");
+  CHECK(reader.take_output() == all_invalidated());
+  writer.run("SET key1 1");
+  CHECK(reader.take_output().empty());
+  reader.run("GET key1");
+  writer.run("SET key1 2");
+  CHECK(reader.take_output() == invalidated({"key1"}));
+}
+
 }  // namespace latchkey::tests

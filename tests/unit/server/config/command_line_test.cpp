@@ -159,4 +159,9 @@ TEST_CASE("--explain prints what a directive is for", "[command line]") {
   CHECK(parse({"--explain", "port", "bind"}).exit_status == 1);
 }
 
+TEST_CASE("--check-system looks at the system alone", "[command line]") {
+  CHECK(parse({"--check-system"}).action == CommandLine::Action::kCheckSystem);
+  CHECK(parse({"my.conf", "--check-system"}).action != CommandLine::Action::kCheckSystem);
+}
+
 }  // namespace latchkey::server

@@ -667,3 +667,86 @@ TEST_CASE("A check finds a log that cannot be written") {
   REQUIRE(problems.size() == 1);
   CHECK(problems[0].message == "Can't open the log file: No such file or directory");
 }
+
+TEST_CASE("At most sixteen addresses are bound", "[config]") {
+  Fixture fixture;
+  std::string addresses;
+  for (int i = 1; i <= 16; ++i) addresses += " 127.0.0." + std::to_string(i);
+  CHECK(fixture.load("bind" + addresses) == "");
+  CHECK(fixture.load("bind" + addresses + " 127.0.0.17") == "Too many bind addresses specified.");
+}
+
+TEST_CASE("Limits of output buffers are sizes and a time that is not negative", "[config]") {
+  Fixture fixture;
+  const std::string wrong =
+      "Error in hard, soft or soft_seconds setting in buffer limit configuration.";
+  CHECK(fixture.load("client-output-buffer-limit normal 1mb 512kb 60") == "");
+  CHECK(fixture.get("client-output-buffer-limit").starts_with("normal 1048576 524288 60 "));
+  CHECK(fixture.load("client-output-buffer-limit normal x 1 1") == wrong);
+  CHECK(fixture.load("client-output-buffer-limit normal 1 x 1") == wrong);
+  CHECK(fixture.load("client-output-buffer-limit normal 1 1 x") == wrong);
+  CHECK(fixture.load("client-output-buffer-limit normal 1 1 -1") == wrong);
+  CHECK(fixture.load("client-output-buffer-limit normal 1 1 0") == "");
+  CHECK(fixture.load("client-output-buffer-limit nobody 1 1 1") ==
+        "Invalid client class specified in buffer limit configuration.");
+  CHECK(fixture.load("client-output-buffer-limit normal 1 1") ==
+        "Wrong number of arguments in buffer limit configuration.");
+}
+
+TEST_CASE("A Sentinel is neither a replica nor a node of a cluster", "[config]") {
+  const auto problem = [](const std::string& settings) {
+    Config config(std::make_unique<PrivateDirectory>());
+    config.mutable_values().sentinel_mode = true;
+    const auto loaded = config.load("", settings);
+    return loaded ? "" : loaded.error().message;
+  };
+  CHECK(problem("") == "");
+  CHECK(problem("replicaof 127.0.0.1 6379") == "replicaof directive not allowed in sentinel mode");
+  CHECK(problem("cluster-enabled yes") ==
+        "cluster-enabled and appendonly cannot be yes in sentinel mode");
+  CHECK(problem("appendonly yes") ==
+        "cluster-enabled and appendonly cannot be yes in sentinel mode");
+}
+
+TEST_CASE("An announced address is a number, or what Valkey takes for one", "[config]") {
+  const auto problem = [](const std::string& edition, const std::string& ip) {
+    Fixture fixture;
+    if (!edition.empty()) REQUIRE(fixture.load("emulate \"" + edition + "\"") == "");
+    return fixture.load("cluster-announce-ip \"" + ip + "\"");
+  };
+  const std::string not_an_ip = "Cluster announce IP must be a valid IPv4 or IPv6 address";
+  CHECK(problem("", "10.0.0.1") == "");
+  CHECK(problem("", "::1") == "");
+  CHECK(problem("", "") == "");
+  CHECK(problem("", "host") == not_an_ip);
+  CHECK(problem("", "10.0.0.1 ") == not_an_ip);
+  const std::string valkey = "valkey 9.1";
+  CHECK(problem(valkey, "10.0.0.1") == "");
+  CHECK(problem(valkey, "a b") == "cluster-announce-ip contains invalid character");
+  CHECK(problem(valkey, "a%") == "cluster-announce-ip contains invalid character");
+  CHECK(problem(valkey, std::string(46, 'a')) == "cluster-announce-ip is too long");
+}
+
+TEST_CASE("A log that cannot be written keeps the server from starting", "[config]") {
+  Fixture fixture;
+  const std::string log = (fixture.directory / "none" / "log").string();
+  Config config(std::make_unique<PrivateDirectory>());
+  const auto loaded = config.load("", "logfile " + log);
+  REQUIRE_FALSE(loaded);
+  CHECK(loaded.error().message == "Can't open the log file: No such file or directory");
+  Config other(std::make_unique<PrivateDirectory>());
+  CHECK(other.load("", "logfile " + (fixture.directory / "log").string()));
+  CHECK(std::filesystem::exists(fixture.directory / "log"));
+}
+
+TEST_CASE("More than so many files are not included", "[config]") {
+  Fixture fixture;
+  std::string all;
+  fixture.write("empty", "");
+  const std::string line = "include " + (fixture.directory / "empty").string() + "\n";
+  for (int i = 0; i < 10'000; ++i) all += line;
+  fixture.write("all", all);
+  const std::string problem = fixture.load("include " + (fixture.directory / "all").string());
+  INFO(problem);
+  CHECK(problem.find(" files are included") != std::string::npos);
+}

@@ -13,6 +13,7 @@
 #include "unit/catch.h"
 #include "unit/net/bind_calls.h"
 #include "unit/server_fixture.h"
+#include "unit/temporary_directory.h"
 #include "unit/tls/certificates.h"
 
 namespace latchkey::tests {
@@ -175,6 +176,40 @@ TEST_CASE("A server without a port may be given one that the system chooses") {
   CHECK(server.set("port", "auto") == "");
   CHECK(server.port() > 0);
   CHECK(server.address() == "127.0.0.1");
+}
+
+TEST_CASE("A server that can listen nowhere does not start") {
+  CHECK_FALSE(Listening("port 0\n").listens);
+  CHECK_FALSE(Listening("port 0\nunixsocket /nonexistent/directory/socket\n").listens);
+  const TemporaryDirectory directory;
+  CHECK(Listening("port 0\nunixsocket " + (directory.path() / "socket").string() + "\n").listens);
+}
+
+TEST_CASE("A port for TLS must be free at every address") {
+  Certificates certificates;
+  certificates.add("server", "the server");
+  const std::string settings = "\ntls-cert-file " + certificates.path("server.crt") +
+                               "\ntls-key-file " + certificates.path("server.key") +
+                               "\ntls-ca-cert-file " + certificates.path("ca.crt") + "\n";
+  const std::string port = "tls-port " + std::to_string(Peers(0, 1).own_port());
+  CHECK_FALSE(Listening("bind 127.0.0.1 127.0.0.2\nport 0\n" + port + settings, 1).listens);
+  CHECK(Listening("bind 127.0.0.1 127.0.0.2\nport 0\n" + port + settings).listens);
+}
+
+TEST_CASE("A change of the port for TLS that fails leaves the old one open") {
+  Certificates certificates;
+  certificates.add("server", "the server");
+  const std::string port = std::to_string(Peers(0, 1).own_port());
+  Listening server("bind 127.0.0.1\nport 0\ntls-port " + port + "\ntls-cert-file " +
+                       certificates.path("server.crt") + "\ntls-key-file " +
+                       certificates.path("server.key") + "\ntls-ca-cert-file " +
+                       certificates.path("ca.crt") + "\n",
+                   1'000'000);
+  REQUIRE(server.listens);
+  CHECK(server.set("bind", "127.0.0.2").ends_with("Failed to bind to specified addresses."));
+  CHECK(server.address() == "127.0.0.1");
+  const Peers peers(std::stoi(port), 1);
+  server.accept(1);
 }
 
 }  // namespace latchkey::tests

@@ -1,0 +1,51 @@
+// What JSON.GET and JSON.DEBUG tell of documents.
+#include <string>
+
+#include "unit/catch.h"
+#include "unit/server_fixture.h"
+#include "unit/testing/tested_server.h"
+
+namespace latchkey::tests {
+
+namespace {
+
+struct Document : TestedServer {
+  Document() : client(*this) {
+    CHECK(client.run_words({"JSON.SET", "k", "$", R"({"a":1,"b":[1,2],"c":{"a":2}})"}) == kOk);
+  }
+  std::string run(std::string_view line) { return client.run(line); }
+  TestClient client;
+};
+
+}  // namespace
+
+TEST_CASE("JSON.GET of several paths is an object of them, each once", "[json]") {
+  Document document;
+  CHECK(document.run("JSON.GET k $.a $.b") == bulk(R"({"$.a":[1],"$.b":[[1,2]]})"));
+  CHECK(document.run("JSON.GET k $.a $..a $.a") == bulk(R"({"$.a":[1],"$..a":[1,2]})"));
+  CHECK(document.run("JSON.GET k .a .b") == bulk(R"({".a":1,".b":[1,2]})"));
+  // One path of the new kind has all be lists.
+  CHECK(document.run("JSON.GET k .a $.b") == bulk(R"({".a":[1],"$.b":[[1,2]]})"));
+  CHECK(document.run("JSON.GET k $.nosuch $.a") == bulk(R"({"$.nosuch":[],"$.a":[1]})"));
+  CHECK(document.run("JSON.GET k .nosuch .a").starts_with("-ERR"));
+  CHECK(document.run("JSON.GET none $.a $.b") == kNull);
+}
+
+TEST_CASE("JSON.DEBUG MEMORY counts bytes for each value of a path", "[json]") {
+  Document document;
+  CHECK(document.run("JSON.DEBUG MEMORY k $..a").starts_with("*2\r\n:"));
+  CHECK(document.run("JSON.DEBUG MEMORY k .a").starts_with(":"));
+  CHECK(document.run("JSON.DEBUG MEMORY k").starts_with(":"));
+  CHECK(document.run("JSON.DEBUG MEMORY k $.nosuch") == "*0\r\n");
+  CHECK(document.run("JSON.DEBUG MEMORY k .nosuch").starts_with("-ERR"));
+  CHECK(document.run("JSON.DEBUG MEMORY none .a") == integer(0));
+  CHECK(document.run("JSON.DEBUG MEMORY none $.a") == "*0\r\n");
+  // A value that holds another takes more.
+  const auto bytes = [&](const std::string& path) {
+    return std::stoll(document.run("JSON.DEBUG MEMORY k " + path).substr(1));
+  };
+  CHECK(bytes(".") > bytes(".b"));
+  CHECK(bytes(".b") > bytes(".a"));
+}
+
+}  // namespace latchkey::tests

@@ -1,0 +1,83 @@
+// Which keys go when memory is over its limit, and for how long that is gone on with.
+#include "server/memory_limit.h"
+
+#include <string>
+#include <string_view>
+
+#include "unit/catch.h"
+#include "unit/server_fixture.h"
+#include "unit/testing/tested_server.h"
+
+namespace latchkey::tests {
+
+namespace {
+
+// A server whose memory is over the limit, whatever it holds, once the limit is a byte.
+struct FullServer : TestedServer {
+  explicit FullServer(std::string_view settings)
+      : TestedServer(std::string(settings) + "maxmemory-samples 64\n") {}
+  bool make_room() {
+    server.config().mutable_values().maxmemory = 1;
+    return server.memory_limit().make_room();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("Policies for keys with a deadline evict these alone, in their order", "[memory limit]") {
+  for (const std::string policy :
+       {"volatile-lru", "volatile-lrm", "volatile-ttl", "volatile-lfu", "volatile-random"}) {
+    INFO(policy);
+    FullServer server("maxmemory-policy " + policy + "\n");
+    TestClient client(server);
+    TestClient reader(server, 3);
+    client.run("SET stays 1");
+    client.run("SET far 1 EX 1000");
+    server.advance_ms(2000);
+    client.run("SET near 1 EX 100");
+    // Used last and most often.
+    for (int i = 0; i < 200; ++i) client.run("GET far");
+    reader.run("CLIENT TRACKING ON");
+    reader.run("EXISTS near");
+    server.advance_ms(2000);
+    if (policy == "volatile-lru") client.run("GET far");
+    if (policy == "volatile-lrm") client.run("SET far 1 EX 1000");
+    server.events();
+    CHECK_FALSE(server.make_room());
+    const std::string events = server.events();
+    if (policy == "volatile-random") {
+      CHECK((events == "evicted near, evicted far" || events == "evicted far, evicted near"));
+    } else {
+      CHECK(events == "evicted near, evicted far");
+    }
+    CHECK(server.database().size() == 1);
+    CHECK(reader.take_output() == ">2\r\n" + bulk("invalidate") + bulks({"near"}));
+  }
+}
+
+TEST_CASE("Evicting that may hold up nobody goes on later", "[memory limit]") {
+  FullServer server("maxmemory-policy allkeys-random\nmaxmemory-eviction-tenacity 0\n");
+  TestClient client(server);
+  for (int i = 0; i < 40; ++i) client.run("SET key" + std::to_string(i) + " 1");
+  // A glance at the clock comes behind every sixteenth key.
+  CHECK(server.make_room());
+  CHECK(server.database().size() == 24);
+  CHECK(server.make_room());
+  CHECK(server.database().size() == 8);
+  CHECK_FALSE(server.make_room());
+  CHECK(server.database().empty());
+}
+
+TEST_CASE("Evicting that may take long does not end before memory fits", "[memory limit]") {
+  for (const char* const tenacity : {"1", "10", "11", "50", "100"}) {
+    INFO(tenacity);
+    FullServer server("maxmemory-policy allkeys-random\nmaxmemory-eviction-tenacity " +
+                      std::string(tenacity) + "\n");
+    TestClient client(server);
+    for (int i = 0; i < 40; ++i) client.run("SET key" + std::to_string(i) + " 1");
+    CHECK_FALSE(server.make_room());
+    CHECK(server.database().empty());
+  }
+}
+
+}  // namespace latchkey::tests
