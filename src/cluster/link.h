@@ -53,7 +53,6 @@ class Link final : public net::ConnectionHandler {
   // `connection` is null in tests.
   void connected(net::Connection* connection);
   bool is_connected() const { return connected_; }
-  bool is_closed() const { return closed_; }
   // An incoming link whose TLS handshake is not over.
   bool in_handshake() const { return connection_ != nullptr && connection_->in_handshake(); }
 

@@ -91,7 +91,6 @@ class NodeTable {
   bool is_forgotten(const std::string& id, int64_t now_ms);
   // By id, with the Unix time in milliseconds until which they stay forgotten.
   const std::map<std::string, int64_t>& forgotten(int64_t now_ms);
-  void remember(const std::string& id) { forgotten_.erase(id); }
 
  private:
   static Node* find_move(const Moves& moves, int slot) {

@@ -98,8 +98,6 @@ class Handshake {
   bool is_dual_channel() const { return introduction_.is_dual_channel; }
   // Whether join() is to be called.
   bool waits_for_channel() const { return waits_for_ == Step::kChannel; }
-  // Whether PSYNC, or SYNC instead, was sent.
-  bool has_asked() const { return waits_for_ >= Step::kPsync; }
 
  private:
   enum class Step : uint8_t {

@@ -154,7 +154,6 @@ class Replication {
 
   // --- Figures ----------------------------------------------------------------------------------
   server::ReplicationFigures figures() const;
-  void count_full_sync() { ++full_syncs_; }
   void count_refused_partial_sync() { ++refused_partial_syncs_; }
 
  private:

@@ -66,7 +66,6 @@ class Sentinel {
 
   Probes& probes() { return probes_; }
   Discovery& discovery() { return discovery_; }
-  Judgement& judgement() { return judgement_; }
   Election& election() { return election_; }
   Failover& failover() { return failover_; }
 

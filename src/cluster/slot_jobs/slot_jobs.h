@@ -70,12 +70,7 @@ class SlotJobs final : private JobSender::Host,
   // Whether any job goes on by which this node sends, or receives.
   bool sends() const { return !senders_.empty(); }
   bool receives() const { return !receivers_.empty(); }
-  // Whether a job that goes on has the slot, or one of the slots.
-  bool moves(int slot) const {
-    SlotSet slots;
-    slots.add(slot);
-    return moves_any(slots);
-  }
+  // Whether a job that goes on has one of the slots.
   bool moves_any(const SlotSet& slots) const { return jobs_.find_overlapping(slots) != nullptr; }
 
   // Sends slots of this node to that one. REQUIRES: they are this node's, and nothing moves them.

@@ -165,9 +165,4 @@ std::vector<AofFile> AofManifest::take_history() {
   return std::exchange(history_, {});
 }
 
-void AofManifest::remove_last_increment() {
-  increments_.pop_back();
-  --increment_sequence_;
-}
-
 }  // namespace latchkey::persist

@@ -78,8 +78,6 @@ class AofManifest {
   void retire_increments(bool keep_last);
   // Removes the history from the manifest and returns it.
   std::vector<AofFile> take_history();
-  // Removes the increment that was added last.
-  void remove_last_increment();
 
  private:
   std::string file_name_;

@@ -21,17 +21,9 @@ class ModuleWriter {
     opcode(ModuleOpcode::kUnsigned);
     writer_.length(number);
   }
-  void signed_number(int64_t number) {
-    opcode(ModuleOpcode::kSigned);
-    writer_.length(static_cast<uint64_t>(number));
-  }
   void real(double number) {
     opcode(ModuleOpcode::kDouble);
     writer_.binary_double(number);
-  }
-  void real32(float number) {
-    opcode(ModuleOpcode::kFloat);
-    writer_.raw(&number, sizeof number);
   }
   void text(std::string_view text) {
     opcode(ModuleOpcode::kString);
@@ -53,17 +45,8 @@ class ModuleReader {
   bool unsigned_number(uint64_t* number) {
     return opcode(ModuleOpcode::kUnsigned) && reader_.length(number);
   }
-  bool signed_number(int64_t* number) {
-    uint64_t bits;
-    if (!opcode(ModuleOpcode::kSigned) || !reader_.length(&bits)) return false;
-    *number = static_cast<int64_t>(bits);
-    return true;
-  }
   bool real(double* number) {
     return opcode(ModuleOpcode::kDouble) && reader_.binary_double(number);
-  }
-  bool real32(float* number) {
-    return opcode(ModuleOpcode::kFloat) && reader_.raw(number, sizeof *number);
   }
   // The view is valid until the next call.
   bool text(std::string_view* text) {

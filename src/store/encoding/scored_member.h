@@ -17,13 +17,6 @@
 
 namespace latchkey::store {
 
-// Whether (score, member) comes before (other_score, other).
-inline bool is_before(double score, std::string_view member, double other_score,
-                      std::string_view other) {
-  if (score != other_score) return score < other_score;
-  return member < other;
-}
-
 class ScoredMember {
  public:
   static ScoredMember* make(std::string_view member, double score) {

@@ -160,7 +160,8 @@ double TDigest::max() const {
   return weight() == 0 ? kNan : max_;
 }
 
-// Between the middles of the first and the last centroid; `index`: how many observations are below.
+// REQUIRES: `index`, of how many observations are below, lies between the middles of the first and
+// the last centroid.
 double TDigest::quantile_between(double index) const {
   const std::span<const Centroid> all = merged();
   double middle = static_cast<double>(all[0].weight) / 2;
@@ -179,9 +180,8 @@ double TDigest::quantile_between(double index) const {
     }
     middle += distance;
   }
-  const double half = static_cast<double>(all.back().weight) / 2;
-  const double to_left = index - static_cast<double>(weight()) - half;
-  return weighted_mean(all.back().mean, to_left, max_, half - to_left);
+  // Not reached: the last middle is above `index`.
+  return max_;
 }
 
 double TDigest::quantile(double quantile) const {

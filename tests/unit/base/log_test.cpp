@@ -73,3 +73,47 @@ TEST_CASE("A long message is cut in a structured line, which stays one") {
     CHECK(line.find('\n') == line.size() - 1);
   }
 }
+
+TEST_CASE("Each level has its mark, and each its name in a structured line") {
+  using base::LogLevel;
+  struct Level {
+    LogLevel level;
+    char mark;
+    std::string name;
+  };
+  for (const Level& each :
+       {Level{LogLevel::kDebug, '.', "debug"}, Level{LogLevel::kVerbose, '-', "info"},
+        Level{LogLevel::kNotice, '*', "notice"}, Level{LogLevel::kWarning, '#', "warning"}}) {
+    const tests::TemporaryDirectory directory;
+    Logger log;
+    log.set_level(LogLevel::kDebug);
+    log.set_file(directory.path() / "log");
+    log.set_role('X');
+    log.set_format(LogFormat::kLegacy, LogTime::kMilliseconds);
+    log.log(each.level, "x");
+    log.set_format(LogFormat::kLogfmt, LogTime::kMilliseconds);
+    log.log(each.level, "x");
+    CHECK_THAT(directory.read("log"),
+               Matches("[0-9]+:X [0-9]{13} \\" + std::string(1, each.mark) +
+                       " x\npid=[0-9]+ role=sentinel timestamp=\"[0-9]{13}\" level=" + each.name +
+                       " message=\"x\"\n"));
+  }
+}
+
+TEST_CASE("A level is written from its own on, and nothing at all below that") {
+  using base::LogLevel;
+  const LogLevel levels[] = {LogLevel::kDebug, LogLevel::kVerbose, LogLevel::kNotice,
+                             LogLevel::kWarning};
+  for (const LogLevel least : levels) {
+    const tests::TemporaryDirectory directory;
+    Logger log;
+    log.set_level(least);
+    log.set_file(directory.path() / "log");
+    for (const LogLevel level : levels) {
+      const size_t before = directory.read("log").size();
+      log.log(level, "x");
+      CHECK((directory.read("log").size() > before) == (level >= least));
+      CHECK(log.enabled(level) == (level >= least));
+    }
+  }
+}

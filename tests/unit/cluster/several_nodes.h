@@ -37,8 +37,10 @@ class ClusterNode {
                "cluster-enabled yes\ndatabases 1\ncluster-node-timeout 2000\nport " +
                    std::to_string(port) + "\ncluster-announce-ip 127.0.0.1\ncluster-config-file " +
                    directory + "/" + std::to_string(port) + ".conf\n" + std::string(settings)) {
-    server.server.add_layer(std::make_shared<replication::Replication>(
-        server.server, std::make_unique<FakeSnapshots>()));
+    auto maker = std::make_unique<FakeSnapshots>();
+    snapshots = maker.get();
+    server.server.add_layer(
+        std::make_shared<replication::Replication>(server.server, std::move(maker)));
     cluster = std::make_shared<cluster::Cluster>(server.server);
     if (!cluster->start()) std::abort();
     server.server.add_layer(cluster);
@@ -50,6 +52,8 @@ class ClusterNode {
   int bus_port() const { return cluster->myself().address.bus_port; }
 
   ServerFixture server;
+  // Of its replicas.
+  FakeSnapshots* snapshots = nullptr;
   std::shared_ptr<cluster::Cluster> cluster;
   std::unique_ptr<TestClient> client;
 };

@@ -5,11 +5,13 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "unit/catch.h"
 #include "unit/persist/aof/aof_directory_fixture.h"
+#include "unit/persist/rdb/rdb_bytes.h"
 
 namespace latchkey::tests {
 
@@ -177,6 +179,147 @@ TEST_CASE("Arguments that mean nothing are answered with the usage", "[check-aof
   const Checked missing = check(directory, {path + "-missing"});
   CHECK(missing.status == 1);
   CHECK_THAT(missing.output, Contains("No such file or directory"));
+}
+
+TEST_CASE("What is not a request is told with its place and what was expected", "[check-aof]") {
+  const TemporaryDirectory directory;
+  const std::string path = directory.path() / "file";
+  // What the tool says besides that it starts, of a file that is intact for so many bytes.
+  const auto told = [&](const std::string& rest, const std::string& before = kRequest) {
+    directory.write("file", before + rest);
+    const Checked checked = check(directory, {path});
+    CHECK(checked.status == 1);
+    CHECK_THAT(checked.output, Contains("AOF analyzed: filename=" + path +
+                                        ", size=" + std::to_string(before.size() + rest.size()) +
+                                        ", ok_up_to=" + std::to_string(before.size()) + ", "));
+    CHECK_THAT(checked.output, Contains("diff=" + std::to_string(rest.size()) + "\n"));
+    CHECK_THAT(checked.output,
+               Contains("AOF " + path + " is not valid. Use the --fix option to try fixing it.\n"));
+    return checked.output;
+  };
+  REQUIRE(kRequest.size() == 34);
+  CHECK_THAT(told("!"), Contains("AOF " + path + " format error\n"));
+  CHECK_THAT(told("*1\r\n+PING\r\n"),
+             Contains("0x              26: Expected prefix '$', got: '+'\n"));
+  CHECK_THAT(told("*1x\r\n"), Contains("0x              22: Expected \\r\\n, got: 780d\n"));
+  CHECK_THAT(told("*1\n"), Contains("0x              22: Expected \\r\\n, got: 0a00\n"));
+  CHECK_THAT(told("*1"), Contains("0x              22: Expected \\r\\n, got: 0000\n"));
+  CHECK_THAT(
+      told("*1\r\n$-1\r\n"),
+      Contains("0x              26: Expected to read string of -1 bytes, which is not in the "
+               "suitable range\n"));
+  CHECK_THAT(told("*1\r\n$9223372036854775806\r\n"),
+             Contains("Expected to read string of 9223372036854775806 bytes, which is not in"));
+  CHECK_THAT(
+      told("*1\r\n$9223372036854775805\r\n"),
+      Contains("0x              3c: Expected to read 9223372036854775807 bytes, got 0 bytes"));
+  CHECK_THAT(told("*1\r\n$4\r\nPING\r"),
+             Contains("0x              2a: Expected to read 6 bytes, got 5 bytes\n"));
+  CHECK_THAT(told("*1\r\n$4\r\nPINGab"),
+             Contains("0x              2a: Expected \\r\\n, got: 6162\n"));
+  const std::string name = "AOF " + path;
+  CHECK_THAT(told(request({"multi"}) + kRequest + request({"MULTI"})),
+             Contains("Unexpected MULTI in " + name + "\n"));
+  CHECK_THAT(told(request({"Exec"})), Contains("Unexpected EXEC in " + name + "\n"));
+  // Not the names of these commands.
+  directory.write("file", request({"MULTIPLE"}) + request({"EXE"}) + request({"EXECUTE"}));
+  CHECK(check(directory, {path}).status == 0);
+}
+
+TEST_CASE("Lines are counted by the ends of words, and nothing is missing at the end",
+          "[check-aof]") {
+  const TemporaryDirectory directory;
+  const std::string path = directory.path() / "file";
+  directory.write("file", kRequest + kRequest);
+  Checked checked = check(directory, {path});
+  CHECK(checked.output == "Start checking Old-Style AOF\nAOF analyzed: filename=" + path +
+                              ", size=68, ok_up_to=68, ok_up_to_line=15, diff=0\nAOF " + path +
+                              " is valid\n");
+  directory.write("file", "");
+  checked = check(directory, {path});
+  CHECK(checked.status == 0);
+  CHECK(checked.output == "Start checking Old-Style AOF\nAOF " + path + " is empty\n");
+}
+
+TEST_CASE("A preamble is checked as a file of its kind, and the rest as requests", "[check-aof]") {
+  const TemporaryDirectory directory;
+  const std::string path = directory.path() / "file";
+  const std::string preamble = rdb_file(byte(0) + rdb_string("a") + rdb_string("b"));
+  directory.write("file", preamble + kRequest);
+  Checked checked = check(directory, {path});
+  CHECK(checked.status == 0);
+  CHECK_THAT(checked.output, Contains("[offset 0] Checking RDB file " + path + "\n"));
+  CHECK_THAT(checked.output, Contains("[info] 1 keys read\n"));
+  CHECK_THAT(checked.output, Contains("RDB preamble is OK, proceeding with AOF tail...\n"
+                                      "AOF analyzed: filename=" +
+                                      path + ", size=57, ok_up_to=57, ok_up_to_line=8, diff=0\n"));
+  // Places are those of the file.
+  directory.write("file", preamble + kRequest + "*1\n");
+  checked = check(directory, {"--fix", path}, "Y");
+  CHECK(checked.status == 0);
+  CHECK_THAT(checked.output, Contains("0x              39: Expected \\r\\n, got: 0a00\n"));
+  CHECK_THAT(checked.output,
+             Contains("from 60 bytes, with 3 bytes, to 57 bytes\nContinue? [y/N]: "));
+  CHECK(directory.read("file") == preamble + kRequest);
+
+  directory.write("file", rdb_file(byte(150)) + kRequest);
+  checked = check(directory, {"--fix", path}, "y");
+  CHECK(checked.status == 1);
+  CHECK_THAT(checked.output, Contains("RDB preamble of AOF file is not sane, aborting.\n"));
+  // Too short to begin with one.
+  directory.write("file", "REDIS00");
+  checked = check(directory, {path});
+  CHECK(checked.status == 1);
+  CHECK_THAT(checked.output, Contains("AOF " + path + " format error\n"));
+}
+
+TEST_CASE("Of a manifest's files one with a preamble, one that is empty, one that is missing",
+          "[check-aof]") {
+  const TemporaryDirectory directory;
+  const std::string path = directory.path() / "manifest";
+  directory.write("manifest", "# what a person wrote\n" + kManifest);
+  directory.write("base", rdb_file(byte(0) + rdb_string("a") + rdb_string("b")));
+  directory.write("first", "");
+  directory.write("last", kRequest);
+  Checked checked = check(directory, {path});
+  CHECK(checked.status == 0);
+  CHECK_THAT(checked.output, Contains("Start checking Multi Part AOF\n"
+                                      "Start to check BASE AOF (RDB format).\n"));
+  CHECK_THAT(checked.output, Contains("BASE AOF base is valid\nStart to check INCR files.\n"
+                                      "INCR AOF first is empty\n"));
+  CHECK_THAT(checked.output, Contains("INCR AOF last is valid\n"
+                                      "All AOF files and manifest are valid\n"));
+  std::filesystem::remove(directory.path() / "first");
+  checked = check(directory, {path});
+  CHECK(checked.status == 1);
+  CHECK_THAT(checked.output, Contains("Cannot open file " + (directory.path() / "first").string() +
+                                      ": No such file or directory, aborting...\n"));
+  std::filesystem::remove(directory.path() / "base");
+  checked = check(directory, {path});
+  CHECK(checked.status == 1);
+  CHECK_THAT(checked.output, Contains("Cannot open file " + (directory.path() / "base").string() +
+                                      ": No such file or directory\n"));
+  directory.write("manifest", "file base seq 0 type b\n");
+  checked = check(directory, {path});
+  CHECK(checked.status == 1);
+}
+
+TEST_CASE("Annotations that are no timestamps are refused when they are asked for", "[check-aof]") {
+  const TemporaryDirectory directory;
+  const std::string path = directory.path() / "file";
+  for (const char* annotation : {"#TS:ten\r\n", "#TS:10\n", "#TS:99999999999999999999\r\n"}) {
+    CAPTURE(annotation);
+    directory.write("file", kRequest + annotation + kRequest);
+    CHECK(check(directory, {path}).status == 0);
+    const Checked checked = check(directory, {"--truncate-to-timestamp", "5", path});
+    CHECK(checked.status == 1);
+    CHECK_THAT(checked.output, Contains("Invalid timestamp annotation\n"));
+  }
+  directory.write("file", kRequest + "#TX:10\r\n" + kRequest);
+  const Checked checked = check(directory, {"--truncate-to-timestamp", "5", path});
+  CHECK(checked.status == 0);
+  CHECK_THAT(checked.output, Contains("Truncate nothing in AOF " + path + " to timestamp 5\nAOF " +
+                                      path + " is valid\n"));
 }
 
 }  // namespace latchkey::tests

@@ -28,6 +28,7 @@ struct Life {
     server.log.set_file((logs != nullptr ? *logs : directory).path() / "log");
     if (logs == nullptr) {
       commands::add_all(server.server.commands());
+      server.server.commands().add(persist::dump_rows());
     } else {
       for (const auto& rows :
            {commands::config_rows(), commands::database_rows(), commands::info_rows(),

@@ -396,4 +396,65 @@ TEST_CASE("The master's requests pass limits of memory and of what replicas may 
   CHECK(f.user.run("GET key") == bulk("value"));
 }
 
+TEST_CASE(
+    "A writable replica removes what expires of its own writes, and nothing of its master's") {
+  LinkedReplica f("replica-read-only no\n");
+  const std::string soon = std::to_string(f.now_ms() + 50);
+  f.master.sends(bulks({"SET", "theirs", "1", "PXAT", soon}) + bulks({"SET", "taken", "1"}));
+  f.user.run("SET mine 1 PX 50");
+  f.user.run("PEXPIRE taken 50");
+  f.user.run("SET lasting 1");
+  // What the master writes again is its own.
+  f.user.run("SET back 1 PX 50");
+  f.master.sends(bulks({"SET", "back", "2", "PXAT", soon}));
+  f.user.run("SET saved 1 PX 50");
+  f.user.run("PERSIST saved");
+  CHECK(f.user.run("DBSIZE") == integer(6));
+  f.advance_ms(49);
+  f.tick();
+  CHECK(f.user.run("DBSIZE") == integer(6));
+  f.advance_ms(2);
+  f.tick();
+  CHECK(f.user.run("DBSIZE") == integer(4));
+  CHECK(f.user.run("EXISTS mine taken") == integer(0));
+  CHECK(f.user.run("EXISTS lasting saved") == integer(2));
+  CHECK(f.server.environment().expired_keys == 2);
+}
+
+TEST_CASE("What a writable replica would remove is forgotten with its database") {
+  LinkedReplica f("replica-read-only no\n");
+  f.user.run("SET mine 1 PX 50");
+  f.user.run("SELECT 1");
+  f.user.run("SET other 1 PX 50");
+  SECTION("flushed") {
+    f.user.run("SELECT 0");
+    f.user.run("FLUSHDB");
+    f.user.run("SET mine 1");
+    f.advance_ms(51);
+    f.tick();
+    CHECK(f.user.run("EXISTS mine") == integer(1));
+    f.user.run("SELECT 1");
+  }
+  SECTION("swapped") {
+    f.user.run("SWAPDB 0 1");
+  }
+  SECTION("the replica is a master") {
+    f.user.run("REPLICAOF NO ONE");
+  }
+  f.advance_ms(51);
+  f.tick();
+  CHECK(f.user.run("EXISTS mine other") == integer(0));
+}
+
+TEST_CASE("Valkey names the buffer of what comes meanwhile in its own way") {
+  LinkedReplica redis;
+  CHECK(redis.info("replica_full_sync_buffer_size") == "0");
+  CHECK(redis.info("replica_full_sync_buffer_peak") == "0");
+  CHECK(redis.info("replicas_repl_buffer_size").empty());
+  LinkedReplica valkey("emulate \"valkey 9.1\"\n");
+  CHECK(valkey.info("replicas_repl_buffer_size") == "0");
+  CHECK(valkey.info("replicas_repl_buffer_peak") == "0");
+  CHECK(valkey.info("replica_full_sync_buffer_size").empty());
+}
+
 }  // namespace latchkey::tests

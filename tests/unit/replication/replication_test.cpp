@@ -771,4 +771,72 @@ TEST_CASE("DEBUG REPLICATE sends replicas words that are not run") {
   CHECK(replica.take_output() == request({"no-such-command", "key"}));
 }
 
+TEST_CASE("DEBUG sets where a synchronization stops, and how long a channel is held") {
+  Master master("enable-debug-command yes\n");
+  TestClient client(master);
+  const server::DebugSettings& settings = master.server.debug_settings();
+  using Pause = server::ReplicationPause;
+  for (const auto& [words, pause] :
+       {std::pair<const char*, Pause>{"REPL-PAUSE after-fork", Pause::kAfterFork},
+        {"REPL-PAUSE before-rdb-channel", Pause::kBeforeRdbChannel},
+        {"REPL-PAUSE on-streaming-repl-buf", Pause::kOnStreaming},
+        {"REPL-PAUSE clear", Pause::kNone},
+        {"PAUSE-AFTER-FORK 1", Pause::kAfterFork},
+        {"PAUSE-AFTER-FORK 0", Pause::kNone},
+        {"PAUSE-AFTER-FORK 2", Pause::kAfterFork}}) {
+    INFO(words);
+    CHECK(client.run("DEBUG " + std::string(words)) == kOk);
+    CHECK(settings.replication_pause == pause);
+  }
+  CHECK(client.run("DEBUG REPL-PAUSE now") ==
+        error("ERR unknown subcommand or wrong number of arguments for 'repl-pause'. Try DEBUG "
+              "HELP."));
+  CHECK(client.run("DEBUG PAUSE-AFTER-FORK x") ==
+        error("ERR value is not an integer or out of range"));
+  CHECK(settings.replication_pause == Pause::kAfterFork);
+  CHECK(client.run("DEBUG DELAY-RDB-CLIENT-FREE-SECONDS 7") == kOk);
+  CHECK(settings.rdb_channel_grace_s == 7);
+  CHECK(client.run("DEBUG DELAY-RDB-CLIENT-FREE-SECONDS -1").starts_with("-ERR"));
+  CHECK(client.run("DEBUG DELAY-RDB-CLIENT-FREE-SECONDS 2147483648").starts_with("-ERR"));
+  CHECK(settings.rdb_channel_grace_s == 7);
+  CHECK(client.run("DEBUG DELAY-RDB-CLIENT-FREE-SECONDS 2147483647") == kOk);
+}
+
+TEST_CASE("PSYNC and REPLCONF refuse what no replica says") {
+  Master master;
+  TestClient replica(master);
+  CHECK(replica.run("PSYNC ? one") == error("ERR value is not an integer or out of range"));
+  // As long as the longest text of an address, and one byte more.
+  const std::string longest(46, '1');
+  CHECK(replica.run("REPLCONF ip-address " + longest) == kOk);
+  CHECK(replica.run("REPLCONF ip-address " + longest + "1") ==
+        error("ERR REPLCONF ip-address provided by replica instance is too long: 47 bytes"));
+  CHECK(replica.run("REPLCONF set-cluster-node-id x") ==
+        error("ERR Unrecognized REPLCONF option: set-cluster-node-id"));
+  Master valkey("emulate \"valkey 9.1\"\n");
+  TestClient other(valkey);
+  CHECK(other.run("REPLCONF set-cluster-node-id x") ==
+        error("ERR This instance has cluster support disabled"));
+  CHECK(other.run("REPLCONF version 9.1.0") == kOk);
+}
+
+TEST_CASE("A client with replies that have not left is not made a replica") {
+  Master master;
+  TestClient replica(master);
+  replica->reply.ok();
+  CHECK(replica.run("PSYNC ? -1") ==
+        std::string(kOk) + error("ERR SYNC and PSYNC are invalid with pending output"));
+  CHECK(replica.run("PSYNC ? -1").starts_with("+FULLRESYNC "));
+}
+
+TEST_CASE("Valkey tells of each replica what it is") {
+  Master master("emulate \"valkey 9.1\"\n");
+  Follower follower(master);
+  CHECK(master.info("slave0").ends_with(",type=replica"));
+  CHECK(master.info("slave0").find("state=online") != std::string::npos);
+  Master redis;
+  Follower other(redis);
+  CHECK(redis.info("slave0").find("type=") == std::string::npos);
+}
+
 }  // namespace latchkey::tests

@@ -105,6 +105,24 @@ TEST_CASE("Directives that are wrong are refused with the reason", "[sentinel]")
   CHECK(refused("sentinel master-reboot-down-after-period m -1") == "negative time parameter.");
   CHECK(refused("sentinel notification-script m /no/such/script") ==
         "Notification script seems non existing or non executable.");
+  CHECK(refused("sentinel client-reconfig-script m /no/such/script") ==
+        "Client reconfiguration script seems non existing or non executable.");
+  CHECK(refused("sentinel deny-scripts-reconfig maybe") ==
+        "Please specify yes or no for the deny-scripts-reconfig options.");
+  CHECK(refused("sentinel resolve-hostnames maybe") ==
+        "Please specify yes or no for the resolve-hostnames option.");
+  CHECK(refused("sentinel announce-hostnames maybe") ==
+        "Please specify yes or no for the announce-hostnames option.");
+  CHECK(refused("sentinel announce-hostnames YES") == "");
+  CHECK(refused("sentinel announce-hostnames No") == "");
+  CHECK(refused("sentinel down-after-milliseconds m 1") == "");
+  CHECK(refused("sentinel failover-timeout m 0") == "negative or zero time parameter.");
+  CHECK(refused("sentinel failover-timeout m 1") == "");
+  CHECK(refused("sentinel parallel-syncs m 0") == "argument must be a number within range.");
+  CHECK(refused("sentinel parallel-syncs m 1") == "");
+  CHECK(refused("sentinel rename-command m CONFIG other") == "");
+  CHECK(refused("sentinel rename-command m CONFIG another") ==
+        "Same command renamed multiple times with rename-command.");
   CHECK(refused("sentinel config-epoch m 99999999999999999999") != "");
   REQUIRE(refused("sentinel known-replica m 127.0.0.1 6380") == "");
   CHECK(refused("sentinel known-replica m 127.0.0.1 6380") ==

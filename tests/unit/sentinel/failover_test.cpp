@@ -339,5 +339,51 @@ TEST_CASE("In one epoch one Sentinel is elected at most, whatever breaks", "[sen
   for (const auto& [epoch, who] : world.elected) CHECK(who.size() == 1);
 }
 
+TEST_CASE("A replica that does not follow the new master in ten seconds is taken for done",
+          "[sentinel]") {
+  World world(21);
+  world.build(2, 1, 1, 60 * kSecond);
+  world.server_at("10.0.0.2")->priority = 10;
+  discover(world);
+  Node& node = *world.nodes()[0];
+  // While as many are busy as parallel-syncs says, nobody is looked at.
+  node.master().parallel_syncs = 2;
+  node.sentinel().failover().force(node.master());
+  REQUIRE(world.run_until([&] { return node.has_told("+selected-slave"); }, 60 * kSecond));
+  world.server_at("10.0.0.3")->frozen = true;
+  REQUIRE(world.run_until([&] { return node.has_told("+slave-reconf-sent"); }, 60 * kSecond));
+  world.run_for(9 * kSecond);
+  CHECK_FALSE(node.has_told("-slave-reconf-sent-timeout"));
+  CHECK_FALSE(node.has_told("+failover-end"));
+  world.run_for(2 * kSecond);
+  CHECK(node.has_told("-slave-reconf-sent-timeout"));
+  CHECK(node.has_told("+failover-end"));
+  CHECK_FALSE(node.has_told("+failover-end-for-timeout"));
+  CHECK(node.has_told("+switch-master"));
+}
+
+TEST_CASE("A failover ends when its time is over, and tells all replicas that are left",
+          "[sentinel]") {
+  World world(22);
+  world.build(3, 1, 1, 600 * kSecond);
+  world.server_at("10.0.0.2")->priority = 10;
+  discover(world);
+  Node& node = *world.nodes()[0];
+  node.master().parallel_syncs = 1;
+  node.master().failover_timeout_ms = 60 * kSecond;
+  node.sentinel().failover().force(node.master());
+  // The first replica that is told follows the new master, and does not reach it.
+  REQUIRE(world.run_until([&] { return node.has_told("+promoted-slave"); }, 60 * kSecond));
+  world.cut({"10.0.0.2"});
+  world.run_for(50 * kSecond);
+  CHECK(node.has_told("+slave-reconf-sent"));
+  CHECK_FALSE(node.has_told("+failover-end"));
+  REQUIRE(
+      world.run_until([&] { return node.has_told("+failover-end-for-timeout"); }, 90 * kSecond));
+  CHECK(node.has_told("+slave-reconf-sent-be"));
+  CHECK(node.has_told("+failover-end"));
+  CHECK(node.has_told("+switch-master"));
+}
+
 }  // namespace
 }  // namespace latchkey::sentinel

@@ -167,6 +167,40 @@ TEST_CASE("Who wakes up late judges nobody for a while", "[sentinel]") {
   CHECK(node.sentinel().in_tilt());
   CHECK(node.has_told("+tilt"));
   CHECK_FALSE(node.master().has(kSdown));
+  CHECK(node.sentinel().tilts() == 1);
+  const auto pass = [&](int64_t ms) {
+    for (; ms > 0; ms -= 100) {
+      world.run_for(100);
+      node.sentinel().tick();
+    }
+  };
+  pass(29'900);
+  CHECK(node.sentinel().in_tilt());
+  CHECK_FALSE(node.has_told("-tilt"));
+  CHECK_FALSE(node.master().has(kSdown));
+  pass(100);
+  CHECK_FALSE(node.sentinel().in_tilt());
+  CHECK(node.has_told("-tilt"));
+  pass(10 * kSecond);
+  CHECK(node.master().has(kSdown));
+  CHECK(node.sentinel().tilts() == 1);
+}
+
+TEST_CASE("A server that a script keeps busy is told once to end it", "[sentinel]") {
+  World world(8);
+  world.build(0, 1, 1);
+  Node& node = *world.nodes()[0];
+  world.run_for(2 * kSecond);
+  const std::string busy = "-BUSY Redis is busy running a script.";
+  world.servers()[0]->ping_reply = busy;
+  world.run_for(3 * kSecond);
+  CHECK_FALSE(node.master().has(kScriptKillSent));
+  REQUIRE(world.run_until([&] { return node.master().has(kSdown); }, 20 * kSecond));
+  world.run_for(2 * kSecond);
+  CHECK(node.master().has(kScriptKillSent));
+  world.servers()[0]->ping_reply = "+PONG";
+  CHECK(world.run_until([&] { return !node.master().has(kSdown); }, 20 * kSecond));
+  CHECK_FALSE(node.master().has(kScriptKillSent));
 }
 
 }  // namespace

@@ -18,7 +18,9 @@ struct Fixture : ScriptQueue::Launcher {
                       failures.push_back(std::string(type) + ' ' + message);
                     }};
 
-  int64_t start(const std::vector<std::string>&) override { return next_pid++; }
+  bool can_start = true;
+
+  int64_t start(const std::vector<std::string>&) override { return can_start ? next_pid++ : 0; }
   void kill(int64_t pid) override { killed.push_back(pid); }
   void pass(int64_t ms) {
     now_ms += ms;
@@ -86,6 +88,18 @@ TEST_CASE("When many wait the oldest is dropped", "[sentinel]") {
     f.queue.add({"/bin/script", std::to_string(i)});
   CHECK(f.queue.jobs().size() == ScriptQueue::kMaxWaiting);
   CHECK(f.queue.jobs().front().words[1] == "1");
+}
+
+TEST_CASE("A script that cannot be started is told of, and dropped", "[sentinel]") {
+  Fixture f;
+  f.can_start = false;
+  f.queue.add({"/bin/script", "one"});
+  f.queue.add({"/bin/script", "two"});
+  f.pass(0);
+  CHECK(f.queue.jobs().empty());
+  CHECK(f.queue.running() == 0);
+  CHECK(f.failures == std::vector<std::string>{"-script-error /bin/script 99 0",
+                                               "-script-error /bin/script 99 0"});
 }
 
 }  // namespace

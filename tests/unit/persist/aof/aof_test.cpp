@@ -3,6 +3,10 @@
 #include <sys/wait.h>
 
 #include <csignal>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/text/hex.h"
 #include "commands/groups.h"
@@ -218,6 +222,119 @@ TEST_CASE("A dataset of every type comes back from its requests") {
   CHECK(base::to_hex(server::dataset_digest(life.server.server)) == digest);
 }
 
+TEST_CASE("Values that only their own commands make come back from requests") {
+  TemporaryDirectory directory;
+  std::string base;
+  std::string digest;
+  const std::vector<std::string> questions = {
+      "ARSCAN array 0 18446744073709551614",
+      "ARNEXT array",
+      "ARNEXT untouched",
+      "ARCOUNT wide",
+      "ARGET wide 199",
+      "XPENDING stream group - + 9",
+      "JSON.GET json",
+      "TS.RANGE series - +",
+      "BF.EXISTS bloom a",
+      "BF.EXISTS bloom b",
+      "CF.EXISTS cuckoo a",
+      "CMS.QUERY sketch a b",
+      "TOPK.LIST top",
+      "TDIGEST.QUANTILE digest 0.5",
+      "VEMB vectors a",
+      "PEXPIRETIME json",
+  };
+  std::vector<std::string> answers;
+  {
+    Life life(directory, "aof-use-rdb-preamble no\nappendonly no\n");
+    for (const char* line : {"ARMSET array 0 first 100 far 18446744073709551614 last",
+                             "ARSEEK array 8",
+                             "ARSET untouched 3 x",
+                             "XADD stream 1-1 a b",
+                             "XADD stream 2-1 a b",
+                             "XGROUP CREATE stream group 0",
+                             "XREADGROUP GROUP group anna STREAMS stream >",
+                             "XNACK stream group FAIL IDS 1 2-1 RETRYCOUNT 7",
+                             "JSON.SET json $ {\"a\":[1,2.5]}",
+                             "PEXPIREAT json 9999999999999",
+                             "TS.ADD series 5 2.5",
+                             "BF.ADD bloom a",
+                             "CF.ADD cuckoo a",
+                             "CMS.INITBYDIM sketch 4 2",
+                             "CMS.INCRBY sketch a 5",
+                             "TOPK.RESERVE top 2",
+                             "TOPK.ADD top a a b",
+                             "TDIGEST.CREATE digest",
+                             "TDIGEST.ADD digest 1 2 3",
+                             "VADD vectors VALUES 2 0.5 1 a"}) {
+      INFO(line);
+      CHECK_FALSE(life.client.run(line).starts_with('-'));
+    }
+    for (int i = 0; i < 200; ++i)
+      life.client.run_words({"ARSET", "wide", std::to_string(i), std::to_string(i * 10)});
+    for (const std::string& question : questions) answers.push_back(life.client.run(question));
+    CHECK(answers[0] ==
+          array({array({integer(0), bulk("first")}), array({integer(100), bulk("far")}),
+                 array({":18446744073709551614\r\n", bulk("last")})}));
+    CHECK(answers[1] == integer(8));
+    CHECK(answers[2] == integer(0));
+    CHECK(answers[3] == integer(200));
+    CHECK(answers[4] == bulk("1990"));
+    REQUIRE(persist::write_aof_base(life.server.server,
+                                    (directory.path() / "appendonly.aof").string(), nullptr));
+    base = directory.read("appendonly.aof");
+    digest = base::to_hex(server::dataset_digest(life.server.server));
+  }
+  CHECK(base.find(request({"ARSEEK", "array", "8"})) != std::string::npos);
+  CHECK(base.find(request({"ARSEEK", "untouched", "0"})) == std::string::npos);
+  CHECK(base.find(request({"XNACK", "stream", "group", "FAIL", "IDS", "1", "2-1", "RETRYCOUNT", "7",
+                           "FORCE"})) != std::string::npos);
+  // Batches of 64 elements, and what is left.
+  CHECK(base.find("*130\r\n$6\r\nARMSET\r\n$4\r\nwide\r\n") != std::string::npos);
+  CHECK(base.find("*18\r\n$6\r\nARMSET\r\n$4\r\nwide\r\n") != std::string::npos);
+  Life life(directory);
+  REQUIRE(life.result == Loading::Result::kDone);
+  CHECK(base::to_hex(server::dataset_digest(life.server.server)) == digest);
+  for (size_t i = 0; i < questions.size(); ++i) {
+    INFO(questions[i]);
+    CHECK(life.client.run(questions[i]) == answers[i]);
+  }
+}
+
+TEST_CASE("The requests of a stream's producers come back as far as their entries are there") {
+  TemporaryDirectory directory;
+  std::string base;
+  std::string ids[4];
+  {
+    Life life(directory, "aof-use-rdb-preamble no\nappendonly no\n");
+    // Requests whose time is over would be forgotten.
+    for (int i = 0; i < 4; ++i) {
+      ids[i] = std::to_string(life.server.now_ms()) + "-" + std::to_string(i);
+      life.client.run("XADD s " + ids[i] + " a b");
+    }
+    CHECK(life.client.run("XCFGSET s IDMP-DURATION 86400 IDMP-MAXSIZE 7") == kOk);
+    CHECK(life.client.run("XIDMPRECORD s p one " + ids[0]) == kOk);
+    CHECK(life.client.run("XIDMPRECORD s p two " + ids[1]) == kOk);
+    CHECK(life.client.run("XIDMPRECORD s q one " + ids[2]) == kOk);
+    life.client.run("XDEL s " + ids[1]);
+    // With the limits that streams have anyway.
+    life.client.run("XADD usual " + ids[3] + " a b");
+    CHECK(life.client.run("XIDMPRECORD usual p one " + ids[3]) == kOk);
+    REQUIRE(persist::write_aof_base(life.server.server,
+                                    (directory.path() / "appendonly.aof").string(), nullptr));
+    base = directory.read("appendonly.aof");
+  }
+  const auto has = [&](std::initializer_list<std::string_view> words) {
+    return base.find(request(words)) != std::string::npos;
+  };
+  CHECK(has({"XCFGSET", "s", "IDMP-DURATION", "86400", "IDMP-MAXSIZE", "7"}));
+  CHECK(has({"XIDMPRECORD", "s", "p", "one", ids[0]}));
+  CHECK(has({"XIDMPRECORD", "s", "q", "one", ids[2]}));
+  CHECK(has({"XIDMPRECORD", "usual", "p", "one", ids[3]}));
+  CHECK(base.find("$3\r\ntwo\r\n") == std::string::npos);
+  CHECK(base.find("XCFGSET", base.find("XCFGSET") + 1) == std::string::npos);
+}
+
 TEST_CASE("An exit is refused while the first base is written, and not when that is over unseen") {
   TemporaryDirectory directory;
   Life life(directory, "appendonly no\nrdb-key-save-delay 60000000\n");
@@ -227,6 +344,13 @@ TEST_CASE("An exit is refused while the first base is written, and not when that
     CHECK(life.client.run("SHUTDOWN NOSAVE") ==
           error("ERR Errors trying to SHUTDOWN. Check logs."));
     CHECK_FALSE(life.server.server.stop_requested());
+  }
+  SECTION("written, and the exit is by force") {
+    REQUIRE(life.client.run("CONFIG SET appendonly yes") == kOk);
+    CHECK(life.client.run("SHUTDOWN NOSAVE FORCE").empty());
+    CHECK(life.server.server.stop_requested());
+    CHECK_FALSE(life.persistence->child().running());
+    CHECK_FALSE(directory.exists("appendonlydir/appendonly.aof.1.base.rdb"));
   }
   SECTION("over") {
     life.client.run("CONFIG SET rdb-key-save-delay 0");

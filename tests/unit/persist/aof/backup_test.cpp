@@ -319,4 +319,13 @@ TEST_CASE("A backup on a disk that fails leaves a server with its file", "[backu
   CHECK(calls > 30);
 }
 
+TEST_CASE("BACKUP HELP names all subcommands") {
+  TemporaryDirectory directory;
+  BackedUp life(directory);
+  const std::string help = life.client.run("BACKUP HELP");
+  CHECK(help.starts_with("*15\r\n+BACKUP <subcommand> [<arg> [value] [opt] ...]. "));
+  for (const char* name : {"ABORT", "CLEANUP", "LIST", "SEAL", "START", "STATUS", "HELP"})
+    CHECK(help.find(status(name)) != std::string::npos);
+}
+
 }  // namespace latchkey::tests

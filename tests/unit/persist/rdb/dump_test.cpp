@@ -17,7 +17,7 @@ struct DumpServer : ServerFixture {
              commands::list_rows(), commands::set_rows(), commands::sorted_set_rows(),
              commands::stream_group_rows(), commands::stream_read_rows(), commands::stream_rows(),
              commands::expire_rows(), commands::sorted_set_range_rows(), commands::string_rows(),
-             commands::object_rows(), persist::dump_rows()},
+             commands::object_rows(), commands::debug_rows(), persist::dump_rows()},
             settings) {}
 };
 
@@ -174,6 +174,24 @@ TEST_CASE("RESTORE refuses payloads that are not intact", "[dump]") {
     CHECK(restore(client, "a", damaged) == wrong);
   }
   CHECK(client.run("EXISTS a") == integer(0));
+}
+
+TEST_CASE("DEBUG turns off the check of a payload's checksum, and on again", "[dump]") {
+  DumpServer server("enable-debug-command yes");
+  server.server.add_debug_subcommands(persist::dump_debug_subcommands());
+  TestClient client(server);
+  client.run("SET name value");
+  std::string dump = payload(client.run("DUMP name"));
+  dump.back() = static_cast<char>(dump.back() ^ 1);
+  const std::string wrong = error("ERR DUMP payload version or checksum are wrong");
+  CHECK(restore(client, "a", dump) == wrong);
+  CHECK(client.run("DEBUG SET-SKIP-CHECKSUM-VALIDATION 1") == kOk);
+  CHECK(restore(client, "a", dump) == kOk);
+  CHECK(client.run("GET a") == bulk("value"));
+  CHECK(client.run("DEBUG SET-SKIP-CHECKSUM-VALIDATION x") ==
+        error("ERR value is not an integer or out of range"));
+  CHECK(client.run("DEBUG SET-SKIP-CHECKSUM-VALIDATION 0") == kOk);
+  CHECK(restore(client, "b", dump) == wrong);
 }
 
 }  // namespace latchkey::tests

@@ -2,6 +2,7 @@
 #include <initializer_list>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "commands/groups.h"
 #include "persist/rows.h"
@@ -20,7 +21,8 @@ struct OldServer : ServerFixture {
       : ServerFixture({commands::hash_deadline_rows(), commands::hash_rows(), commands::key_rows(),
                        commands::list_rows(), commands::object_rows(), commands::set_rows(),
                        commands::sorted_set_range_rows(), commands::sorted_set_rows(),
-                       commands::stream_info_rows(), commands::stream_rows(), persist::dump_rows()},
+                       commands::stream_info_rows(), commands::stream_pending_rows(),
+                       commands::stream_rows(), persist::dump_rows()},
                       settings) {}
   std::string encoding(std::string_view key) {
     const store::KeyRef ref = database().find(key);
@@ -355,6 +357,257 @@ TEST_CASE("What is no value is refused", "[rdb]") {
   // Far more bytes than there are.
   CHECK(restore(client, "x", byte(0) + from_hex("81ffffffffffffffff") + "abc") == kBad);
   CHECK(server.database().size() == 0);
+}
+
+namespace {
+
+// The id 1-1, and a stream's node with that entry.
+const std::string kId = from_hex("00000000000000010000000000000001");
+const std::string kNode = from_hex("1d0000000a0001010001010181610200010201000100018162020401ff");
+
+// A stream of one entry, in the layout with counters, up to its groups. `added`: how many entries
+// it says were ever added.
+std::string stream_head(int type, size_t added = 1) {
+  return byte(type) + rdb_length(1) + rdb_string(kId) + rdb_string(kNode) + rdb_length(1) +
+         rdb_length(1) + rdb_length(1) + rdb_length(1) + rdb_length(1) + rdb_length(0) +
+         rdb_length(0) + rdb_length(added);
+}
+// The start of a group of the name g that has read the entry.
+std::string group_head(size_t pending) {
+  return rdb_length(1) + rdb_string("g") + rdb_length(1) + rdb_length(1) + rdb_length(1) +
+         rdb_length(pending);
+}
+std::string pending_record(uint64_t delivered_ms) {
+  return kId + number(delivered_ms, 8) + rdb_length(3);
+}
+std::string consumer_head(std::string_view name, uint64_t seen_ms, size_t pending) {
+  return rdb_string(name) + number(seen_ms, 8) + number(seen_ms, 8) + rdb_length(pending);
+}
+
+}  // namespace
+
+TEST_CASE("An entry that is pending twice is refused, in a group and with a consumer", "[rdb]") {
+  OldServer server;
+  TestClient client(server);
+  const auto reply = [&](size_t records, size_t owned) {
+    std::string body = stream_head(21) + group_head(records);
+    for (size_t i = 0; i < records; ++i) body += pending_record(1000);
+    body += rdb_length(1) + consumer_head("c", 2000, owned);
+    for (size_t i = 0; i < owned; ++i) body += kId;
+    client.run("DEL s");
+    return restore(client, "s", body);
+  };
+  CHECK(reply(1, 1) == kOk);
+  CHECK(client.run("XPENDING s g") ==
+        array({integer(1), bulk("1-1"), bulk("1-1"), array({bulks({"c", "1"})})}));
+  CHECK(reply(2, 1) == kBad);
+  CHECK(reply(1, 2) == kBad);
+  CHECK(reply(0, 0) == kOk);
+}
+
+TEST_CASE("An entry of a consumer without a name that was delivered never is released", "[rdb]") {
+  OldServer server;
+  TestClient client(server);
+  const auto restored = [&](const std::string& name, uint64_t delivered_ms, uint64_t seen_ms) {
+    client.run("DEL s");
+    REQUIRE(restore(client, "s",
+                    stream_head(21) + group_head(1) + pending_record(delivered_ms) + rdb_length(1) +
+                        consumer_head(name, seen_ms, 1) + kId) == kOk);
+    const std::string groups = client.run("XINFO GROUPS s");
+    return groups.find(bulk("consumers") + integer(0)) != std::string::npos;
+  };
+  CHECK(restored("", 0, 0));
+  CHECK(client.run("XPENDING s g - + 9") ==
+        array({array({bulk("1-1"), bulk(""), integer(-1), integer(3)})}));
+  // It has a name; it was delivered; the consumer was seen.
+  CHECK_FALSE(restored("c", 0, 0));
+  CHECK_FALSE(restored("", 1, 0));
+  CHECK_FALSE(restored("", 0, 1));
+}
+
+TEST_CASE("A stream that says it has had fewer entries than it has is believed no less", "[rdb]") {
+  OldServer server;
+  TestClient client(server);
+  const auto added = [&](size_t told) {
+    client.run("DEL s");
+    REQUIRE(restore(client, "s", stream_head(19, told) + rdb_length(0)) == kOk);
+    const std::string info = client.run("XINFO STREAM s");
+    const std::string name = bulk("entries-added") + ":";
+    return std::stoi(info.substr(info.find(name) + name.size()));
+  };
+  CHECK(added(0) == 1);
+  CHECK(added(1) == 1);
+  CHECK(added(2) == 2);
+}
+
+TEST_CASE("A stream that ends too early is refused wherever that is", "[rdb]") {
+  OldServer server;
+  TestClient client(server);
+  const std::string body = stream_head(26) + group_head(1) + pending_record(1000) + rdb_length(1) +
+                           consumer_head("c", 2000, 1) + kId + rdb_length(100) + rdb_length(2) +
+                           rdb_length(1) + rdb_string("p") + rdb_length(1) + rdb_string("r") +
+                           rdb_length(1) + rdb_length(1) + rdb_length(4) + rdb_length(5);
+  const auto reply = [&](const std::string& bytes) {
+    return client.run_words({"RESTORE", "s", "0", rdb_dump(bytes, 13)});
+  };
+  for (size_t size = 1; size < body.size(); ++size) {
+    CAPTURE(size);
+    CHECK(reply(body.substr(0, size)) == kBad);
+  }
+  CHECK(reply(body) == kOk);
+}
+
+TEST_CASE("The limits of a stream's producers are those that can be set", "[rdb]") {
+  OldServer server;
+  TestClient client(server);
+  const auto reply = [&](uint64_t duration_s, uint64_t most_each) {
+    client.run("DEL s");
+    const auto big = [](uint64_t value) {
+      std::string bytes = byte(0x81);
+      for (int shift = 56; shift >= 0; shift -= 8)
+        bytes += byte(static_cast<int>(value >> shift & 255));
+      return bytes;
+    };
+    return client.run_words(
+        {"RESTORE", "s", "0",
+         rdb_dump(stream_head(26) + rdb_length(0) + big(duration_s) + big(most_each) +
+                      rdb_length(0) + rdb_length(4) + rdb_length(5),
+                  13)});
+  };
+  CHECK(reply(1, 1) == kOk);
+  CHECK(reply(86'400, 10'000) == kOk);
+  const std::string info = client.run("XINFO STREAM s");
+  CHECK(info.find(bulk("idmp-duration") + integer(86'400)) != std::string::npos);
+  CHECK(info.find(bulk("idmp-maxsize") + integer(10'000)) != std::string::npos);
+  CHECK(info.find(bulk("iids-added") + integer(4)) != std::string::npos);
+  CHECK(info.find(bulk("iids-duplicates") + integer(5)) != std::string::npos);
+  CHECK(reply(0, 1) == kBad);
+  CHECK(reply(1, 0) == kBad);
+  CHECK(reply(86'401, 1) == kBad);
+  CHECK(reply(1, 10'001) == kBad);
+}
+
+TEST_CASE("Deadlines of a hash's fields that cannot be are refused, and fields twice", "[rdb]") {
+  OldServer server;
+  TestClient client(server);
+  constexpr auto kLast = static_cast<uint64_t>(store::Hash::kMaxDeadline);
+  const auto big = [](uint64_t value) {
+    std::string bytes = byte(0x81);
+    for (int shift = 56; shift >= 0; shift -= 8)
+      bytes += byte(static_cast<int>(value >> shift & 255));
+    return bytes;
+  };
+  // In the first layout deadlines are absolute, and in the present one from the earliest on.
+  const auto hash = [&](int type, uint64_t first_ms, uint64_t deadline_ms) {
+    client.run("DEL x");
+    return restore(client, "x",
+                   byte(type) + (type == 24 ? number(first_ms, 8) : std::string()) + rdb_length(1) +
+                       big(deadline_ms) + rdb_string("f") + rdb_string("1"));
+  };
+  CHECK(hash(22, 0, kLast) == kOk);
+  CHECK(client.run("HPEXPIRETIME x FIELDS 1 f") == array({integer(store::Hash::kMaxDeadline)}));
+  CHECK(hash(22, 0, kLast + 1) == kBad);
+  CHECK(hash(24, kLast, 1) == kOk);
+  CHECK(client.run("HPEXPIRETIME x FIELDS 1 f") == array({integer(store::Hash::kMaxDeadline)}));
+  CHECK(hash(24, kLast, 2) == kBad);
+  CHECK(hash(24, 5, uint64_t{1} << 63) == kBad);
+
+  const std::string field = byte(0) + rdb_string("f") + rdb_string("1");
+  CHECK(restore(client, "y", byte(24) + number(0, 8) + rdb_length(2) + field + field) == kBad);
+  store::Listpack pack;
+  for (const char* text : {"f", "1", "0", "f", "2", "0"}) pack.append(text);
+  const std::string twice = byte(23) + rdb_string({pack.bytes().data(), pack.bytes().size()});
+  CHECK(restore(client, "y", twice) == kBad);
+  CHECK(client.run("EXISTS y") == integer(0));
+}
+
+TEST_CASE("A hash of Valkey 9 has its deadlines behind its fields", "[rdb]") {
+  OldServer server("emulate \"valkey 9.1\"\n");
+  TestClient client(server);
+  const auto hash = [&](std::initializer_list<std::pair<const char*, int64_t>> fields) {
+    std::string body = byte(22) + rdb_length(fields.size());
+    for (const auto& [name, deadline_ms] : fields)
+      body += rdb_string(name) + rdb_string("v") + number(static_cast<uint64_t>(deadline_ms), 8);
+    client.run("DEL x");
+    return client.run_words({"RESTORE", "x", "0", rdb_dump(body, 80)});
+  };
+  constexpr int64_t kLast = store::Hash::kMaxDeadline;
+  CHECK(hash({{"f", kLast}, {"g", -1}}) == kOk);
+  CHECK(client.run("HPEXPIRETIME x FIELDS 2 f g") == array({integer(kLast), integer(-1)}));
+  CHECK(hash({{"f", kLast + 1}}) == kBad);
+  CHECK(hash({{"f", -2}}) == kBad);
+  CHECK(hash({{"f", -1}, {"f", -1}}) == kBad);
+  CHECK(hash({}) == kBad);
+}
+
+TEST_CASE("A zipmap with a field twice, or with half a pair, is refused", "[rdb]") {
+  OldServer server;
+  TestClient client(server);
+  const std::string a = byte(1) + "a" + byte(1) + byte(0) + "1";
+  const std::string b = byte(1) + "b" + byte(1) + byte(0) + "2";
+  const auto zipmap = [&](const std::string& pairs) {
+    client.run("DEL x");
+    return restore(client, "x", byte(9) + rdb_string(byte(2) + pairs + byte(0xff)));
+  };
+  CHECK(zipmap(a + b) == kOk);
+  CHECK(client.run("HGETALL x") == bulks({"a", "1", "b", "2"}));
+  CHECK(zipmap(a + a) == kBad);
+  CHECK(zipmap("") == kBad);
+  CHECK(zipmap(a + byte(1) + "b") == kBad);
+}
+
+TEST_CASE("Elements are told apart by their text, numbers or not, however many there are",
+          "[rdb]") {
+  OldServer server("hash-max-listpack-entries 1000");
+  TestClient client(server);
+  const auto hash = [&](int fields, const std::string& last) {
+    store::Listpack pack;
+    for (int i = 0; i < fields; ++i) {
+      pack.append("f" + std::to_string(i));
+      pack.append("v");
+    }
+    pack.append(last);
+    pack.append("v");
+    client.run("DEL x");
+    return restore(client, "x", byte(16) + rdb_string({pack.bytes().data(), pack.bytes().size()}));
+  };
+  for (const int fields : {1, 15, 63, 64, 127, 128, 300}) {
+    CAPTURE(fields);
+    CHECK(hash(fields, "f" + std::to_string(fields)) == kOk);
+    CHECK(client.run("HLEN x") == integer(fields + 1));
+    CHECK(hash(fields, "f0") == kBad);
+    CHECK(hash(fields, "f" + std::to_string(fields - 1)) == kBad);
+  }
+  // A number as text, which a listpack need not hold as a number.
+  const std::string pack = from_hex("130000000400") + from_hex("0c01") + from_hex("817602") +
+                           from_hex("82313203") + from_hex("817602") + from_hex("ff");
+  CHECK(restore(client, "y", byte(16) + rdb_string(pack)) == kBad);
+  // Numbers with a zero in front are other texts.
+  const std::string other = from_hex("140000000400") + from_hex("0c01") + from_hex("817602") +
+                            from_hex("8330313204") + from_hex("817602") + from_hex("ff");
+  CHECK(restore(client, "y", byte(16) + rdb_string(other)) == kOk);
+  CHECK(client.run("HMGET y 12 012") == bulks({"v", "v"}));
+}
+
+TEST_CASE("Numbers of every length are read as strings", "[rdb]") {
+  OldServer server;
+  TestClient client(server);
+  const auto text = [&](const std::string& form) {
+    client.run("DEL x");
+    REQUIRE(restore(client, "x", byte(2) + rdb_length(1) + form) == kOk);
+    return client.run("SMEMBERS x");
+  };
+  CHECK(text(from_hex("c080")) == bulks({"-128"}));
+  CHECK(text(from_hex("c1ff7f")) == bulks({"32767"}));
+  CHECK(text(from_hex("c100ff")) == bulks({"-256"}));
+  CHECK(text(from_hex("c200000080")) == bulks({"-2147483648"}));
+  // The same text after each form of a length.
+  CHECK(text(from_hex("4001") + "a") == bulks({"a"}));
+  CHECK(text(from_hex("8000000001") + "a") == bulks({"a"}));
+  CHECK(text(from_hex("810000000000000001") + "a") == bulks({"a"}));
+  CHECK(restore(client, "y", byte(2) + rdb_length(1) + from_hex("c4") + "abcd") == kBad);
+  CHECK(restore(client, "y", byte(2) + rdb_length(1) + from_hex("820000") + "abcd") == kBad);
+  CHECK(restore(client, "y", byte(2) + from_hex("c001") + "a") == kBad);
 }
 
 }  // namespace latchkey::tests

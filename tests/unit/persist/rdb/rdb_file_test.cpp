@@ -16,6 +16,7 @@ namespace {
 
 using persist::ReadOptions;
 using persist::ReadReport;
+using std::string_literals::operator""s;
 
 struct FileServer : ServerFixture {
   explicit FileServer(std::string_view settings = {})
@@ -310,6 +311,76 @@ TEST_CASE("What is unknown in a version that is only tried is not damage", "[rdb
   CHECK(refusal(987) ==
         "Unknown type or opcode when loading DB. Unrecoverable error, aborting now.");
   CHECK(server.load(rdb_file(selected(byte(150)), 12)).is_damaged);
+}
+
+TEST_CASE("What is only told about a file or a slot is passed over", "[rdb]") {
+  FileServer server;
+  const std::string key = string_key("a", "b");
+  CHECK(server.load(rdb_file(selected(byte(0xf4) + from_hex("010203") + key))).ok);
+  CHECK(TestClient(server).run("GET a") == bulk("b"));
+  FileServer other;
+  CHECK(other.load(rdb_file(byte(0xfa) + rdb_string("%slots") + rdb_string("some") + selected(key)))
+            .ok);
+  CHECK(TestClient(other).run("GET a") == bulk("b"));
+  // One length less, and the key's type is taken for the third.
+  FileServer damaged;
+  CHECK_FALSE(damaged.load(rdb_file(selected(byte(0xf4) + from_hex("0102") + key))).ok);
+}
+
+TEST_CASE("Functions of a release before 7.0, and opcodes that do not exist, are refused",
+          "[rdb]") {
+  FileServer server;
+  ReadReport report = server.load(rdb_file(byte(0xf6) + rdb_string("lib")));
+  CHECK_FALSE(report.ok);
+  CHECK_FALSE(report.is_damaged);
+  CHECK(report.errors == std::vector<std::string>{"Pre-release function format not supported."});
+}
+
+TEST_CASE("The functions of a file can be kept instead of loaded", "[rdb]") {
+  FileServer server;
+  std::vector<std::string> functions;
+  ReadOptions options;
+  options.functions = &functions;
+  CHECK(server
+            .load(rdb_file(byte(0xf5) + rdb_string("#!lua name=one") + byte(0xf5) +
+                           rdb_string("#!lua name=two")),
+                  options)
+            .ok);
+  CHECK(functions == std::vector<std::string>{"#!lua name=one", "#!lua name=two"});
+}
+
+TEST_CASE("Idle times are kept by the policies of recency, frequencies by those of use", "[rdb]") {
+  const auto access = [](const std::string& policy) {
+    FileServer server("maxmemory-policy " + policy);
+    TestClient(server).run("SET a b");
+    server.advance_ms(5'000);
+    const std::string file = server.save();
+    if (file.find(byte(0xf8) + byte(5) + string_key("a", "b")) != std::string::npos) return "idle";
+    const size_t at = file.find(string_key("a", "b"));
+    return file[at - 2] == static_cast<char>(0xf9) ? "frequency" : "none";
+  };
+  for (const char* policy : {"volatile-lru", "allkeys-lru"}) CHECK(access(policy) == "idle"s);
+  for (const char* policy : {"volatile-lfu", "allkeys-lfu"}) CHECK(access(policy) == "frequency"s);
+  for (const char* policy : {"noeviction", "volatile-ttl", "volatile-random", "allkeys-random"})
+    CHECK(access(policy) == "none"s);
+}
+
+TEST_CASE("Fields of hashes that are loaded share their names when there are enough", "[rdb]") {
+  const std::string hash = byte(4) + rdb_string("h") + rdb_length(2) + rdb_string("f") +
+                           rdb_string("1") + rdb_string("g") + rdb_string("2");
+  for (const char* most : {"1", "2"}) {
+    CAPTURE(most);
+    FileServer server(
+        "hash-rdb-load-min-template-entries 1\n"
+        "hash-rdb-load-max-template-entries " +
+        std::string(most));
+    REQUIRE(server.load(rdb_file(selected(hash))).ok);
+    TestClient client(server);
+    CHECK(server.database().find("h")->encoding_name() ==
+          (most == "2"s ? "template-listpack" : "listpack"));
+    CHECK(client.run("HSET h f 3 k 4") == integer(1));
+    CHECK(client.run("HMGET h f g k") == bulks({"3", "2", "4"}));
+  }
 }
 
 }  // namespace latchkey::tests

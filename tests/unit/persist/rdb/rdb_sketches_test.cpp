@@ -126,6 +126,20 @@ TEST_CASE("A single observation is saved, and found though the reference did not
   CHECK(client.run("TDIGEST.QUANTILE u 0.25 0.75") == bulks({"7.5", "8.5"}));
 }
 
+TEST_CASE("Between the ends and the outer centroids a t-digest counts on a line", "[t-digest]") {
+  SketchServer server;
+  TestClient client(server);
+  // From 1 to 9: four observations around 3, and one at 9.
+  REQUIRE(restore(client, "low", digest_body(10, 70, 2, 0, {3, 9, 4, 1})) == kOk);
+  CHECK(client.run("TDIGEST.CDF low 0.5 1 2") == bulks({"0", "0.1", "0.3"}));
+  CHECK(client.run("TDIGEST.CDF low 9.5") == bulks({"1"}));
+  CHECK(client.run("TDIGEST.QUANTILE low 0.2 0.3") == bulks({"1", "2"}));
+  // And the other way round.
+  REQUIRE(restore(client, "high", digest_body(10, 70, 2, 0, {1, 7, 1, 4})) == kOk);
+  CHECK(client.run("TDIGEST.CDF high 9 8") == bulks({"0.9", "0.7"}));
+  CHECK(client.run("TDIGEST.QUANTILE high 0.8 0.7") == bulks({"9", "8"}));
+}
+
 TEST_CASE("A t-digest with impossible parts is refused", "[t-digest]") {
   SketchServer server;
   TestClient client(server);

@@ -196,4 +196,19 @@ TEST_CASE("A dense one may have registers that no hash gives", "[hyperloglog]") 
   CHECK_FALSE(HyperLogLog::add_to_dense(bytes, "a"));
 }
 
+TEST_CASE("Registers of the highest rank count by the formula of Ertl", "[hyperloglog]") {
+  // The first so many have that rank, and the others the second one. The counts are of the
+  // reference's formula.
+  const auto count = [](size_t first, uint8_t rank, uint8_t other) {
+    Registers registers{};
+    for (size_t i = 0; i < registers.size(); ++i) registers[i] = i < first ? rank : other;
+    return HyperLogLog::count(registers);
+  };
+  CHECK(count(8192, 51, 0) == 13'268);
+  CHECK(count(8192, 51, 10) == 24'204'406);
+  CHECK(count(8192, 50, 10) == 24'204'406);
+  CHECK(count(12'288, 51, 10) == 48'408'813);
+  CHECK(count(8192, 51, 40) == 25'981'675'153'099'444);
+}
+
 }  // namespace latchkey::store

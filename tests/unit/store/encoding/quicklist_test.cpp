@@ -211,4 +211,36 @@ TEST_CASE("A quicklist keeps what a std::deque keeps, compressed at any depth", 
   }
 }
 
+TEST_CASE("An element goes to the part of a split node that has room for it", "[quicklist]") {
+  constexpr int kBytes = -1;  // 4096
+  const std::string large(3000, 'a');
+  const std::string middle(900, 'b');
+  const std::string small(100, 'c');
+  const std::string added(1000, 'd');
+  SECTION("the second one") {
+    Quicklist list(kBytes);
+    for (const std::string& text : {large, middle, small}) list.push_back(text);
+    list.insert_before(list.at(2), added);
+    CHECK(equals(list, {large, middle, added, small}));
+    list.push_back(small);
+    list.push_front(small);
+    CHECK(equals(list, {small, large, middle, added, small, small}));
+  }
+  SECTION("the first one") {
+    Quicklist list(kBytes);
+    for (const std::string& text : {small, middle, large}) list.push_back(text);
+    list.insert_before(list.at(2), added);
+    CHECK(equals(list, {small, middle, added, large}));
+  }
+  SECTION("neither") {
+    Quicklist list(kBytes);
+    const std::string half(2000, 'e');
+    for (const std::string& text : {half, half}) list.push_back(text);
+    list.insert_before(list.at(1), large);
+    CHECK(equals(list, {half, large, half}));
+    list.insert_after(list.at(2), small);
+    CHECK(equals(list, {half, large, half, small}));
+  }
+}
+
 }  // namespace latchkey::store
