@@ -50,34 +50,32 @@ void ClientEviction::measure(Client& client) {
   if (may_go) by_size_.emplace(client.measured_memory, client.id);
 }
 
-void ClientEviction::close(Client& client) {
+void ClientEviction::close(Client& client, bool is_current) {
   server_.log().notice("Evicting client: " + describe_for_log(client));
   ++server_.stats().evicted_clients;
   client.close();
   // It is freed later, but its memory is wanted now.
-  if (!client.has(kClientSuspended)) client.out().clear();
+  if (!is_current && !client.has(kClientSuspended)) client.out().clear();
 }
 
-void ClientEviction::enforce(const Client* spared) {
+bool ClientEviction::enforce(Client* current) {
   const size_t most = limit();
   if (most == 0) {
     if (active_) stop();
-    return;
+    return false;
   }
   if (!active_) start();
+  if (current != nullptr) note(*current);
   for (const uint64_t id : std::exchange(touched_, {})) {
     if (Client* client = server_.clients().find(id); client != nullptr) measure(*client);
   }
-  for (auto largest = by_size_.rbegin(); total_ > most && largest != by_size_.rend();) {
-    Client& client = *server_.clients().find(largest->second);
-    if (&client == spared) {
-      ++largest;
-      continue;
-    }
-    close(client);
-    // It is in the set no more.
-    largest = by_size_.rbegin();
+  bool closed_current = false;
+  while (total_ > most && !by_size_.empty()) {
+    Client& largest = *server_.clients().find(by_size_.rbegin()->second);
+    closed_current |= &largest == current;
+    close(largest, &largest == current);
   }
+  return closed_current;
 }
 
 }  // namespace latchkey::server

@@ -32,8 +32,8 @@ class ClientEviction {
   // Called when the client closes.
   void forget(Client& client);
   // Measures the touched clients, then closes the largest while all together exceed the limit.
-  // `spared` is not closed: the client whose code is on the stack, if any is.
-  void enforce(const Client* spared = nullptr);
+  // Whether `current` is among them, the client whose code is on the stack, if any is.
+  bool enforce(Client* current = nullptr);
 
  private:
   void note(Client& client);
@@ -42,7 +42,7 @@ class ClientEviction {
   void start();
   void stop();
   void measure(Client& client);
-  void close(Client& client);
+  void close(Client& client, bool is_current);
 
   Server& server_;
   bool active_ = false;

@@ -76,7 +76,11 @@ size_t RequestPump::process(Client& client, std::span<char> bytes) {
   }
   const size_t consumed = run(client, bytes);
   base::free_if_large(&batch_.words, kMaxKeptArguments);
-  if (client.has(kClientClosing)) return bytes.size();
+  if (client.has(kClientClosing)) {
+    // Nobody gets it, and the client is freed only at the end of the turn.
+    if (!client.has(kClientSuspended)) client.out().clear();
+    return bytes.size();
+  }
   if (client.connection() != nullptr) {
     if (!client.has(kClientSuspended)) send(client);
     if (client.has(kClientClosing)) return bytes.size();
@@ -249,6 +253,7 @@ bool RequestPump::execute_suspendable(Client& client, const Request& request, Ar
 // --- Beside requests -----------------------------------------------------------------------------
 
 void RequestPump::send(Client& client) {
+  if (client.has(kClientClosing)) return;
   enforce_output_limit(client);
   if (!client.has(kClientClosing) && client.connection() != nullptr) client.connection()->flush();
 }

@@ -239,8 +239,9 @@ bool slot_of_script(Judged& judged) {
 // Makes room before any request, as the reference does: reads evict, too. Before keys go clients
 // that take too much.
 bool memory(Judged& judged) {
-  if (judged.request.origin == Origin::kClient && judged.server.memory_limit().is_exceeded())
-    judged.server.client_eviction().enforce(&judged.client());
+  if (judged.request.origin == Origin::kClient && judged.server.memory_limit().is_exceeded() &&
+      judged.server.client_eviction().enforce(&judged.client()))
+    return judged.refuse(kOutOfMemory);
   const bool enough = judged.server.memory_limit().make_room();
   // Keys of slots that are being imported cannot be evicted yet, but will be. Valkey ends the
   // import.

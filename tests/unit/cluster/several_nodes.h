@@ -199,4 +199,10 @@ class Nodes {
   std::map<cluster::Link*, Pair> pairs_;
 };
 
+// A string in a slot of another node, as it is left there when the slot goes.
+inline void leave(server::Server& server, const std::string& key) {
+  store::KeyRef place = server.database(0).find_for_write(key);
+  server.database(0).set_string(place, "1");
+}
+
 }  // namespace latchkey::tests

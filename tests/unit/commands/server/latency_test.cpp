@@ -155,7 +155,7 @@ TEST_CASE("LATENCY DOCTOR has advice for each kind of event, and each once") {
       "latency-monitor-threshold 10\nslowlog-log-slower-than 10001\nhz 10\nmaxmemory 1000000\n"
       "maxmemory-eviction-tenacity 20\nappendfsync everysec\n");
   TestClient client(server);
-  const auto told = [&](const std::string& event) {
+  const auto told = [&](const char* event) {
     client.run("LATENCY RESET");
     server.monitor().add(event, 20, 5);
     const std::string text = client.run("LATENCY DOCTOR");

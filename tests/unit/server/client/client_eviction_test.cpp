@@ -82,6 +82,25 @@ TEST_CASE("A limit that is lowered is kept at once, and one that is lifted forgo
   CHECK(party.is_here(watcher));
 }
 
+TEST_CASE("Where memory is short clients go before a request is served, its own among them",
+          "[client-eviction]") {
+  Party party("maxmemory 1\nmaxmemory-clients 100kb");
+  const uint64_t first = party.come();
+  const uint64_t second = party.come();
+  ClientRegistry& clients = party.server.server.clients();
+  clients.find(first)->out().append(std::string(200 * kKiB, 'x'));
+  std::string request = "PING\r\n";
+  clients.find(second)->on_input(request);
+  CHECK_FALSE(party.is_here(first));
+  REQUIRE(party.is_here(second));
+  CHECK(clients.find(second)->out().copy_since(0, 100) == "+PONG\r\n");
+  clients.find(second)->out().append(std::string(200 * kKiB, 'x'));
+  clients.find(second)->on_input(request);
+  CHECK_FALSE(party.is_here(second));
+  CHECK(party.server.server.stats().evicted_clients == 2);
+  CHECK(party.server.server.stats().output_buffer_limit_disconnections == 0);
+}
+
 TEST_CASE("A percentage is one of maxmemory", "[client-eviction]") {
   // Far more than the whole process takes, which counts for the commands.
   Party party("maxmemory 1gb\nmaxmemory-clients 1%");
