@@ -74,7 +74,8 @@ size_t MemoryLimit::not_counted() const {
   const SlotGate* const cluster = server_.slot_gate();
   const size_t leaving = cluster != nullptr ? cluster->link_figures().migration_output : 0;
   return server_.figures().replication().pending_memory +
-         server_.figures().persistence().aof.buffer_memory + leaving;
+         server_.figures().persistence().aof.buffer_memory + leaving +
+         server_.client_eviction().leaving_bytes();
 }
 
 bool MemoryLimit::has_room() const {

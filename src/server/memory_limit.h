@@ -34,7 +34,8 @@ class MemoryLimit {
   // Whether what is counted is more than maxmemory, which is set.
   bool is_exceeded() const;
   // Bytes that eviction does not look at: what waits to leave for replicas and for the append-only
-  // file. Costs a look at each replica.
+  // file, and what clients that were closed for their memory were being sent. Costs a look at each
+  // replica.
   size_t not_counted() const;
   // For how long memory has been over its limit by now, in microseconds.
   int64_t current_excess_us() const;

@@ -230,24 +230,25 @@ class Idleness(harness.ServerTestCase):
 
 
 class EvictionOrder(harness.ServerTestCase):
-    options = {"maxmemory-policy": "allkeys-lru", "maxmemory-clients": "3mb"}
+    options = {"maxmemory-policy": "allkeys-lru", "maxmemory": "11mb", "maxmemory-clients": "3mb", "enable-debug-command": "yes"}
 
     def test_clients_that_take_too_much_go_before_keys_do(self):
-        self.client.call("CLIENT", "NO-EVICT", "on")
-        self.client.call("DEBUG", "REPLY-COPY-AVOIDANCE", "0")
+        if not scenes.figures(self.server, "memory")["mem_allocator"].startswith("jemalloc"):
+            self.skipTest("with this allocator used_memory is looked at now and then, and not before each request")
+        client = self.connect()
+        client.call("CLIENT", "NO-EVICT", "on")
+        client.call("DEBUG", "REPLY-COPY-AVOIDANCE", "0")
         for key in range(50):
-            self.client.call("SETRANGE", str(key), "99999", "x")
-        used = int(scenes.figures(self.server, "memory")["used_memory"])
-        self.client.call("CONFIG", "SET", "maxmemory", str(used + 5_000_000))
+            client.call("SETRANGE", str(key), "99999", "x")
         # Nobody of these reads; what they ask for at once is a multiple of what there is room for.
         clients = [scenes.connect_narrow(self.server) for _ in range(20)]
-        for client in clients:
+        for reader in clients:
             with contextlib.suppress(OSError):
                 for _ in range(100):
-                    client.send("GET", "1")
-        self.eventually(lambda: int(scenes.figures(self.server, "stats")["evicted_clients"]) >= 10, self.server, what="eviction")
+                    reader.send("GET", "1")
+        self.eventually(lambda: int(scenes.figures(self.server, "stats")["evicted_clients"]) >= 10)
         self.assertEqual(scenes.figures(self.server, "stats")["evicted_keys"], "0")
-        self.assertEqual(self.client.call("DBSIZE"), 50)
+        self.assertEqual(client.call("DBSIZE"), 50)
 
 
 class SlowReading(harness.ServerTestCase):

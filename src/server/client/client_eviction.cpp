@@ -53,12 +53,15 @@ void ClientEviction::measure(Client& client) {
 void ClientEviction::close(Client& client, bool is_current) {
   server_.log().notice("Evicting client: " + describe_for_log(client));
   ++server_.stats().evicted_clients;
+  leaving_ += client.pending_output() - client.out().size();
   client.close();
   // It is freed later, but its memory is wanted now.
   if (!is_current && !client.has(kClientSuspended)) client.out().clear();
 }
 
 bool ClientEviction::enforce(Client* current) {
+  // The turn is over.
+  if (current == nullptr) leaving_ = 0;
   const size_t most = limit();
   if (most == 0) {
     if (active_) stop();

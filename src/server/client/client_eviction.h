@@ -34,6 +34,8 @@ class ClientEviction {
   // Measures the touched clients, then closes the largest while all together exceed the limit.
   // Whether `current` is among them, the client whose code is on the stack, if any is.
   bool enforce(Client* current = nullptr);
+  // What those that were closed in this turn were being sent: freed when the loop says so.
+  size_t leaving_bytes() const { return leaving_; }
 
  private:
   void note(Client& client);
@@ -46,7 +48,8 @@ class ClientEviction {
 
   Server& server_;
   bool active_ = false;
-  size_t total_ = 0;               // bytes of all clients as last measured
+  size_t total_ = 0;  // bytes of all clients as last measured
+  size_t leaving_ = 0;
   std::vector<uint64_t> touched_;  // client ids
   // Bytes and ids of the clients that may be closed.
   std::set<std::pair<size_t, uint64_t>> by_size_;

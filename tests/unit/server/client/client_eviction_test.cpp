@@ -89,11 +89,11 @@ TEST_CASE("Where memory is short clients go before a request is served, its own 
   const uint64_t second = party.come();
   ClientRegistry& clients = party.server.server.clients();
   clients.find(first)->out().append(std::string(200 * kKiB, 'x'));
-  std::string request = "PING\r\n";
+  std::string request = "GET key\r\n";
   clients.find(second)->on_input(request);
   CHECK_FALSE(party.is_here(first));
   REQUIRE(party.is_here(second));
-  CHECK(clients.find(second)->out().copy_since(0, 100) == "+PONG\r\n");
+  CHECK(clients.find(second)->out().copy_since(0, 100) == "$-1\r\n");
   clients.find(second)->out().append(std::string(200 * kKiB, 'x'));
   clients.find(second)->on_input(request);
   CHECK_FALSE(party.is_here(second));
