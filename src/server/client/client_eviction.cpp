@@ -1,5 +1,7 @@
 #include "server/client/client_eviction.h"
 
+#include <algorithm>
+
 #include "server/client/client.h"
 #include "server/client/client_info.h"
 #include "server/server.h"
@@ -53,7 +55,10 @@ void ClientEviction::measure(Client& client) {
 void ClientEviction::close(Client& client, bool is_current) {
   server_.log().notice("Evicting client: " + describe_for_log(client));
   ++server_.stats().evicted_clients;
-  leaving_ += client.pending_output() - client.out().size();
+  const size_t leaving =
+      client.measured_memory - std::min(client.measured_memory, client.out().memory_usage());
+  // With what the allocator rounds it up by, which is a quarter at most.
+  leaving_ += leaving + leaving / 4;
   client.close();
   // It is freed later, but its memory is wanted now.
   if (!is_current && !client.has(kClientSuspended)) client.out().clear();
@@ -78,6 +83,8 @@ bool ClientEviction::enforce(Client* current) {
     closed_current |= &largest == current;
     close(largest, &largest == current);
   }
+  // It goes on.
+  if (current != nullptr && !closed_current) note(*current);
   return closed_current;
 }
 
