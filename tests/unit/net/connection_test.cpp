@@ -16,6 +16,7 @@
 
 #include "base/blob.h"
 #include "unit/catch.h"
+#include "unit/net/listening_socket.h"
 #include "unit/net/wire.h"
 
 namespace latchkey::tests {
@@ -175,37 +176,25 @@ TEST_CASE("A connection by a Unix socket is named after the socket", "[connectio
 
 TEST_CASE("A connection by TCP is named after its ends", "[connection]") {
   Loop loop;
-  const int listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  auto* plain = reinterpret_cast<sockaddr*>(&address);
-  socklen_t size = sizeof address;
-  REQUIRE(bind(listening, plain, size) == 0);
-  REQUIRE(listen(listening, 1) == 0);
-  REQUIRE(getsockname(listening, plain, &size) == 0);
+  const ListeningSocket listening(1);
 
   Connection* connection = Connection::make(loop);
   Handler handler(connection);
   uv_connect_t request;
   int status = 1;
   request.data = &status;
-  REQUIRE(connection->connect(&request, plain, [](uv_connect_t* done, int result) {
+  REQUIRE(connection->connect(&request, listening.address(), [](uv_connect_t* done, int result) {
     *static_cast<int*>(done->data) = result;
   }) == 0);
   turn(loop);
   REQUIRE(status == 0);
   sockaddr_in own{};
-  size = sizeof own;
-  Peer peer(accept(listening, reinterpret_cast<sockaddr*>(&own), &size));
-  ::close(listening);
+  Peer peer(listening.accept(&own));
   connection->start(handler, 300);
   CHECK(connection->kind() == Connection::Kind::kTcp);
-  const auto named = [](const sockaddr_in& end) {
-    return "127.0.0.1:" + std::to_string(ntohs(end.sin_port));
-  };
-  CHECK(connection->peer_address() == named(address));
-  CHECK(connection->local_address() == named(own));
+  const std::string host = "127.0.0.1:";
+  CHECK(connection->peer_address() == host + listening.port());
+  CHECK(connection->local_address() == host + std::to_string(ntohs(own.sin_port)));
   CHECK(connection->peer_is_local());
   peer.send("ping");
   turn(loop);

@@ -2,8 +2,6 @@
 // plays that server over a socket.
 #include "replication/migration.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -18,6 +16,7 @@
 #include "persist/rows.h"
 #include "replication/rows.h"
 #include "unit/catch.h"
+#include "unit/net/listening_socket.h"
 #include "unit/net/wire.h"
 #include "unit/persist/rdb/rdb_bytes.h"
 #include "unit/propagation_recorder.h"
@@ -31,30 +30,17 @@ namespace {
 // there is a connection.
 class Target {
  public:
-  Target() : listening_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    auto* plain = reinterpret_cast<sockaddr*>(&address);
-    socklen_t size = sizeof address;
-    REQUIRE(bind(listening_, plain, size) == 0);
-    REQUIRE(listen(listening_, 4) == 0);
-    REQUIRE(getsockname(listening_, plain, &size) == 0);
-    port_ = std::to_string(ntohs(address.sin_port));
-  }
-  ~Target() {
-    join();
-    close(listening_);
-  }
+  Target() = default;
+  ~Target() { join(); }
   Target(const Target&) = delete;
   Target& operator=(const Target&) = delete;
 
-  const std::string& port() const { return port_; }
+  std::string port() const { return listening_.port(); }
   // What the next connection is told.
   void will_say(std::string replies) {
     join();
     saying_ = std::thread([this, replies = std::move(replies)] {
-      const int accepted = accept(listening_, nullptr, nullptr);
+      const int accepted = listening_.accept();
       send(accepted, replies.data(), replies.size(), MSG_NOSIGNAL);
       accepted_ = accepted;
     });
@@ -63,7 +49,7 @@ class Target {
   void will_say_and_leave(std::string replies) {
     join();
     saying_ = std::thread([this, replies = std::move(replies)] {
-      const int accepted = accept(listening_, nullptr, nullptr);
+      const int accepted = listening_.accept();
       // What was not read would end the connection before the replies are there.
       char bytes[4096];
       recv(accepted, bytes, sizeof bytes, 0);
@@ -83,8 +69,7 @@ class Target {
     if (accepted_ >= 0) peer_ = std::make_unique<Peer>(std::exchange(accepted_, -1));
   }
 
-  int listening_;
-  std::string port_;
+  ListeningSocket listening_{4};
   std::thread saying_;
   int accepted_ = -1;
   std::unique_ptr<Peer> peer_;

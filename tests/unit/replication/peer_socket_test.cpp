@@ -1,8 +1,6 @@
 // The connection of MIGRATE: what it says when the other server is slow, gone, or was never there.
 #include "replication/peer_socket.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -12,6 +10,7 @@
 #include <utility>
 
 #include "unit/catch.h"
+#include "unit/net/listening_socket.h"
 
 namespace latchkey::tests {
 
@@ -26,28 +25,17 @@ constexpr int64_t kShortMs = 1;
 // The other server: listens, and holds the connection that it has accepted.
 class Other {
  public:
-  Other() : listening_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    auto* plain = reinterpret_cast<sockaddr*>(&address);
-    socklen_t size = sizeof address;
-    REQUIRE(bind(listening_, plain, size) == 0);
-    REQUIRE(listen(listening_, 1) == 0);
-    REQUIRE(getsockname(listening_, plain, &size) == 0);
-    port_ = std::to_string(ntohs(address.sin_port));
-  }
+  Other() = default;
   ~Other() {
     if (accepted_ >= 0) close(accepted_);
-    if (listening_ >= 0) close(listening_);
   }
   Other(const Other&) = delete;
   Other& operator=(const Other&) = delete;
 
   std::unique_ptr<PeerSocket> connect() {
-    auto peer = PeerSocket::connect("127.0.0.1", port_, kLongMs);
+    auto peer = PeerSocket::connect("127.0.0.1", port(), kLongMs);
     REQUIRE(peer != nullptr);
-    accepted_ = accept(listening_, nullptr, nullptr);
+    accepted_ = listening_.accept();
     REQUIRE(accepted_ >= 0);
     return peer;
   }
@@ -67,13 +55,12 @@ class Other {
     hang_up();
   }
   void hang_up() { close(std::exchange(accepted_, -1)); }
-  void stop_listening() { close(std::exchange(listening_, -1)); }
-  const std::string& port() const { return port_; }
+  void stop_listening() { listening_.stop(); }
+  std::string port() const { return listening_.port(); }
 
  private:
-  int listening_;
+  ListeningSocket listening_{1};
   int accepted_ = -1;
-  std::string port_;
 };
 
 }  // namespace
