@@ -5,7 +5,8 @@
 
 namespace latchkey::base {
 
-// The counters of the thread that made it, read by that thread. Reading costs two loads.
+// The counters of the thread that made it. Reading costs two loads. Other threads may read them as
+// long as that one lives; what it does meanwhile they see in part.
 class ThreadHeapUse {
  public:
   // Costs a microsecond.
@@ -15,11 +16,32 @@ class ThreadHeapUse {
   bool is_known() const { return allocated_ != nullptr; }
   // Bytes that the thread has allocated, less those that it has freed, whoever had allocated them;
   // modulo 2^64. Zero when not known.
-  uint64_t balance() const { return allocated_ == nullptr ? 0 : *allocated_ - *freed_; }
+  uint64_t balance() const { return allocated_ == nullptr ? 0 : read(allocated_) - read(freed_); }
 
  private:
+  static uint64_t read(const uint64_t* counter) {
+    return __atomic_load_n(counter, __ATOMIC_RELAXED);
+  }
+
   const uint64_t* allocated_ = nullptr;
   const uint64_t* freed_ = nullptr;
+};
+
+// While it lives, the thread that made it counts among the background threads; what it has
+// allocated and freed by then counts for good. start_thread() makes one for each thread.
+class BackgroundHeapUse {
+ public:
+  BackgroundHeapUse();
+  ~BackgroundHeapUse();
+  BackgroundHeapUse(const BackgroundHeapUse&) = delete;
+  BackgroundHeapUse& operator=(const BackgroundHeapUse&) = delete;
+
+  // The sum of the balances of all background threads, also of those that have ended; modulo 2^64.
+  // Any thread may ask. Costs a mutex and two loads for each.
+  static uint64_t balance();
+
+ private:
+  ThreadHeapUse thread_;
 };
 
 }  // namespace latchkey::base

@@ -6,6 +6,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/heap_use.h"
+
 namespace latchkey::base {
 
 namespace {
@@ -25,6 +27,7 @@ std::thread start_thread(std::string name, std::function<void()> body) {
   try {
     thread = std::thread([name = std::move(name), body = std::move(body)] {
       pthread_setname_np(pthread_self(), name.c_str());
+      const BackgroundHeapUse counted;
       body();
     });
   } catch (const std::system_error&) {

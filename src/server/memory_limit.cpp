@@ -17,6 +17,12 @@ namespace {
 // Evictions between two glances at the clock.
 constexpr size_t kEvictionsPerGlance = 16;
 
+// So many objects are freed in a fraction of a millisecond.
+constexpr size_t kObjectsInAMoment = 5000;
+constexpr uint64_t kFreeingGlanceMs = 1;
+// Memory that may be taken while it is over the limit and more is being freed.
+constexpr size_t kMaxGrowth = size_t{1} << 20;
+
 // How long evicting may hold up a command: the tenacity is 0 to 100, from not at all to until it is
 // done.
 int64_t budget_us(int tenacity) {
@@ -110,8 +116,12 @@ bool MemoryLimit::may_evict() const {
 bool MemoryLimit::make_room() {
   bool fits = !may_evict() || !is_exceeded();
   if (!fits) {
-    await_freeing();
+    const bool is_free = await_freeing();
     fits = !is_exceeded();
+    if (!fits && !is_free) {
+      note_excess(true);
+      return true;
+    }
   }
   // Before data goes that somebody may want, what nobody can want any more.
   while (!fits && server_.free_script_garbage()) fits = !is_exceeded();
@@ -135,22 +145,35 @@ bool MemoryLimit::evict() {
       note_excess(true);
       return false;
     }
-    if (evicted % kEvictionsPerGlance != 0) continue;
-    await_freeing();
-    if (server_.clock().monotonic_us() - started_us < longest_us) continue;
+    if (!frees_much() && evicted % kEvictionsPerGlance != 0) continue;
+    if (await_freeing()) {
+      if (server_.clock().monotonic_us() - started_us < longest_us) continue;
+      if (timer_ != nullptr) timer_->start(0);
+    }
     note_excess(true);
-    if (timer_ != nullptr) timer_->start(0);
     return true;
   }
   note_excess(false);
   return true;
 }
 
-void MemoryLimit::await_freeing() {
-  store::Reclaimer& reclaimer = server_.environment().reclaimer;
-  reclaimer.drain();
-  // What other threads free is seen only then.
-  if (std::exchange(freed_jobs_, reclaimer.jobs()) != reclaimer.jobs()) server_.measure_memory();
+bool MemoryLimit::frees_much() const {
+  return server_.environment().reclaimer.pending_objects() > kObjectsInAMoment;
+}
+
+bool MemoryLimit::await_freeing() {
+  server_.measure_memory();
+  if (frees_much()) {
+    least_used_ = std::min(least_used_, server_.used_memory());
+    if (server_.used_memory() - least_used_ <= kMaxGrowth) {
+      if (timer_ != nullptr) timer_->start(kFreeingGlanceMs);
+      return false;
+    }
+  }
+  server_.environment().reclaimer.drain();
+  server_.measure_memory();
+  least_used_ = SIZE_MAX;
+  return true;
 }
 
 bool MemoryLimit::evict_one() {

@@ -1,7 +1,8 @@
 // MemoryLimit: keeps the server within maxmemory by giving up keys as maxmemory-policy says.
 //
 // Room is made before a command runs, for as long as maxmemory-eviction-tenacity allows; what is
-// left to do is done between other work.
+// left to do is done between other work. While something large is being freed in the background
+// nothing else is given up, and commands run as long as memory goes faster than they take it.
 #pragma once
 
 #include <cstddef>
@@ -44,14 +45,17 @@ class MemoryLimit {
   bool may_evict() const;
   bool evict();
   bool evict_one();
-  // Waits until used_memory() is without what is being freed in the background.
-  void await_freeing();
+  // Waits until used_memory() is without what has been handed to the background. Where that takes
+  // longer than a moment, and memory does not grow, it is false at once, and memory is looked at
+  // again in a millisecond.
+  bool await_freeing();
+  bool frees_much() const;
   void note_excess(bool exceeded);
 
   Server& server_;
   std::unique_ptr<net::Timer> timer_;  // null without a loop
   store::Evictor evictor_;
-  size_t freed_jobs_ = 0;         // of the reclaimer, that used_memory() is without
+  size_t least_used_ = SIZE_MAX;  // bytes, since something large has begun to be freed
   int64_t excess_since_us_ = -1;  // monotonic; when memory came to be over its limit, or -1
 };
 

@@ -306,7 +306,7 @@ void Server::tick() {
   pauses_->tick();
   clients_.end_waits();
   sample_rates();
-  memory_.refresh_unless_idle(environment_.reclaimer.pending_objects() > 0);
+  memory_.tick();
   stats_.note_memory(used_memory(), machine_ms() / 1000);
   clients_.look_after_some();
   expiry_->look_again();

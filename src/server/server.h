@@ -312,8 +312,9 @@ class Server {
   void count_own_memory(size_t start);
   // Bytes allocated by the process now, and when the server had been composed.
   size_t used_memory() const { return memory_.used(); }
-  // Brings used_memory() up to date with what other threads have freed. Costs microseconds.
-  void measure_memory() { memory_.refresh(); }
+  // Brings used_memory() up to date with what background threads have freed. Costs a fraction of a
+  // microsecond.
+  void measure_memory() { memory_.note_others(); }
   size_t startup_memory() const { return startup_memory_; }
 
   // The order of texts for SORT ... ALPHA; by bytes until it is set.

@@ -59,6 +59,7 @@ MemoryMeter::MemoryMeter() {
     return;
   }
   balance_at_refresh_ = thread_.balance();
+  others_at_refresh_ = others_ = base::BackgroundHeapUse::balance();
   // A thread that has freed what others had allocated may be below zero.
   total_ = static_cast<size_t>(std::max<int64_t>(static_cast<int64_t>(balance_at_refresh_), 0));
 }
@@ -86,13 +87,25 @@ void MemoryMeter::refresh() {
   if (counts_own_) return;
   total_ = allocator_figures().allocated;
   balance_at_refresh_ = thread_.balance();
+  others_at_refresh_ = others_ = base::BackgroundHeapUse::balance();
 }
 
-void MemoryMeter::refresh_unless_idle(bool others_free) {
-  // Threads without a queue that is known here have this many ticks to free what they were given.
+void MemoryMeter::note_others() {
+  if (!thread_.is_known()) return refresh();
+  others_ = base::BackgroundHeapUse::balance();
+}
+
+void MemoryMeter::tick() {
+  // Of ten a second.
   constexpr int kIdleRefreshes = 10;
-  if (others_free || !thread_.is_known() || thread_.balance() != balance_at_refresh_)
+  constexpr int kMostSpared = 600;
+  if (counts_own_) return;
+  const uint64_t others_before = std::exchange(others_, base::BackgroundHeapUse::balance());
+  const bool others_work = others_ != others_before;
+  if (others_work || !thread_.is_known() || thread_.balance() != balance_at_refresh_)
     idle_refreshes_ = 0;
+  if (others_work && ++spared_refreshes_ <= kMostSpared) return;
+  spared_refreshes_ = 0;
   if (idle_refreshes_ == kIdleRefreshes) return;
   ++idle_refreshes_;
   refresh();
@@ -108,7 +121,7 @@ size_t MemoryMeter::own() const {
 
 size_t MemoryMeter::used() const {
   if (counts_own_) return own();
-  return total_ + (thread_.balance() - balance_at_refresh_);
+  return total_ + (thread_.balance() - balance_at_refresh_) + (others_ - others_at_refresh_);
 }
 
 AllocatorFigures allocator_figures() {

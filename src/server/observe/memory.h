@@ -11,9 +11,13 @@
 
 namespace latchkey::server {
 
-// Bytes in use by the process, or by one server alone. refresh() asks the allocator for the total,
-// which costs microseconds; used() adds the bytes allocated and freed since by the thread that
-// constructed the meter, which costs a few loads.
+// Bytes in use by the process, or by one server alone. refresh() asks the allocator for the total;
+// used() adds the bytes allocated and freed since by the thread that constructed the meter, which
+// costs a few loads, and by background threads, as of the last note_others().
+//
+// Asking costs microseconds while other threads are quiet. But the allocator takes the locks of all
+// its bins for it, so that a thread that frees millions of objects meanwhile holds the one that
+// asks up for milliseconds.
 //
 // A server is billed for what the thread allocates and frees from a call of its bill() to the next
 // call of another's. All meters are of one thread.
@@ -34,9 +38,12 @@ class MemoryMeter {
     if (billed_ != this) bill_this();
   }
   void refresh();
-  // The same, called at each tick: spares the allocator's statistics of a server that has been idle
-  // for a second. `others_free`: other threads have memory to free.
-  void refresh_unless_idle(bool others_free);
+  // Counts what background threads have allocated and freed until now (base/heap_use.h).
+  void note_others();
+  // Called at each tick: one of both. The allocator's statistics are spared a server that has been
+  // idle for a second, and one whose background threads are at work, though not longer than a
+  // minute: threads of libraries are in none but those statistics.
+  void tick();
   size_t used() const;
 
  private:
@@ -49,7 +56,10 @@ class MemoryMeter {
   base::ThreadHeapUse thread_;
   size_t total_ = 0;
   uint64_t balance_at_refresh_ = 0;
-  int idle_refreshes_ = 0;  // since the thread's balance has last changed
+  uint64_t others_at_refresh_ = 0;  // balance of background threads
+  uint64_t others_ = 0;             // the same when it was last noted
+  int idle_refreshes_ = 0;          // since a balance has last changed
+  int spared_refreshes_ = 0;        // one after the other, because background threads were at work
   bool counts_own_ = false;
   uint64_t held_ = 0;  // modulo 2^64, without what it has been billed for since
   uint64_t balance_when_billed_ = 0;

@@ -1,8 +1,12 @@
 // Which keys go when memory is over its limit, and for how long that is gone on with.
 #include "server/memory_limit.h"
 
+#include <chrono>
+#include <future>
 #include <string>
 #include <string_view>
+#include <thread>
+#include <utility>
 
 #include "unit/catch.h"
 #include "unit/server_fixture.h"
@@ -20,6 +24,16 @@ struct FullServer : TestedServer {
     server.config().mutable_values().maxmemory = 1;
     return server.memory_limit().make_room();
   }
+};
+
+// Has the background thread free many objects, until it is told to go on.
+struct LongFreeing {
+  explicit LongFreeing(FullServer& server) : reclaimer(server.server.environment().reclaimer) {
+    std::future<void> opened = gate.get_future();
+    reclaimer.free_later(100'000, [opened = opened.share()] { opened.wait(); });
+  }
+  store::Reclaimer& reclaimer;
+  std::promise<void> gate;
 };
 
 }  // namespace
@@ -78,6 +92,51 @@ TEST_CASE("Evicting that may take long does not end before memory fits", "[memor
     CHECK_FALSE(server.make_room());
     CHECK(server.database().empty());
   }
+}
+
+TEST_CASE("Nothing is evicted while much is being freed, and commands do not wait for it",
+          "[memory limit]") {
+  FullServer server("maxmemory-policy allkeys-random\n");
+  TestClient client(server);
+  client.run("MSET a 1 b 2 c 3");
+  LongFreeing freeing(server);
+  CHECK(server.make_room());
+  CHECK(client.run("SET a 2") == kOk);
+  CHECK(server.database().size() == 3);
+  freeing.gate.set_value();
+  freeing.reclaimer.drain();
+  CHECK_FALSE(server.make_room());
+  CHECK(server.database().empty());
+}
+
+TEST_CASE("Without eviction commands run while much is being freed, and are refused then",
+          "[memory limit]") {
+  FullServer server("maxmemory-policy noeviction\n");
+  TestClient client(server);
+  LongFreeing freeing(server);
+  client.run("CONFIG SET maxmemory 1");
+  CHECK(client.run("SET a 1") == kOk);
+  freeing.gate.set_value();
+  freeing.reclaimer.drain();
+  CHECK(client.run("SET b 1") == error("OOM command not allowed when used memory > 'maxmemory'."));
+  CHECK(server.database().size() == 1);
+}
+
+TEST_CASE("Memory that grows while much is being freed waits for that", "[memory limit]") {
+  FullServer server("maxmemory-policy allkeys-random\n");
+  TestClient client(server);
+  LongFreeing freeing(server);
+  CHECK(server.make_room());
+  client.run_words({"SET", "large", std::string(4 << 20, 'x')});
+  CHECK(freeing.reclaimer.pending_objects() > 0);
+  std::thread opener([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    freeing.gate.set_value();
+  });
+  CHECK_FALSE(server.make_room());
+  CHECK(freeing.reclaimer.pending_objects() == 0);
+  CHECK(server.database().empty());
+  opener.join();
 }
 
 }  // namespace latchkey::tests

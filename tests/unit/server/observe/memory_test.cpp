@@ -1,9 +1,12 @@
 #include "server/observe/memory.h"
 
+#include <future>
 #include <memory>
 #include <thread>
+#include <vector>
 
 #include "base/heap_use.h"
+#include "base/thread.h"
 #include "unit/catch.h"
 
 namespace latchkey::server {
@@ -57,14 +60,14 @@ TEST_CASE("A meter of its own counts what its server is billed for, and no other
   CHECK(one.used() == 0);
 }
 
-TEST_CASE(
-    "An idle meter goes on to ask while other threads may free memory, and after the next change") {
+TEST_CASE("An idle meter asks no more until something is allocated or freed again") {
   if (!base::ThreadHeapUse().is_known()) return;
   constexpr int kManyTicks = 100;
   MemoryMeter meter;
-  const auto tick = [&](int times, bool others_free) {
-    for (int i = 0; i < times; ++i) meter.refresh_unless_idle(others_free);
+  const auto tick = [&](int times) {
+    for (int i = 0; i < times; ++i) meter.tick();
   };
+  // By a thread that is not counted, as those of libraries are.
   const auto free_elsewhere = [](std::unique_ptr<char[]>& memory) {
     std::thread([&] { memory.reset(); }).join();
   };
@@ -72,25 +75,84 @@ TEST_CASE(
   auto first = some();
   auto second = some();
   auto third = some();
+  auto fourth = some();
+  tick(1);
   meter.refresh();
   const size_t before = meter.used();
   free_elsewhere(first);
-  tick(1, /*others_free=*/false);
+  tick(1);
   CHECK(is_about(before - meter.used(), kLarge));
 
-  // Idle: what nobody has announced is not seen.
-  tick(kManyTicks, /*others_free=*/false);
+  // What is not counted is not seen by one that is idle.
+  tick(kManyTicks);
   free_elsewhere(second);
-  tick(kManyTicks, /*others_free=*/false);
+  tick(kManyTicks);
   CHECK(is_about(before - meter.used(), kLarge));
-  tick(1, /*others_free=*/true);
+  // A background thread is counted, and spares the allocator's statistics while it works.
+  base::start_thread("frees", [&] { third.reset(); }).join();
+  tick(1);
   CHECK(is_about(before - meter.used(), 2 * kLarge));
-
-  tick(kManyTicks, /*others_free=*/false);
-  free_elsewhere(third);
-  const std::unique_ptr<char> own(new char);
-  tick(1, /*others_free=*/false);
+  tick(1);
   CHECK(is_about(before - meter.used(), 3 * kLarge));
+
+  tick(kManyTicks);
+  free_elsewhere(fourth);
+  const std::unique_ptr<char> own(new char);
+  tick(1);
+  CHECK(is_about(before - meter.used(), 4 * kLarge));
+}
+
+TEST_CASE("A meter asks after a minute although background threads are always at work") {
+  if (!base::ThreadHeapUse().is_known()) return;
+  MemoryMeter meter;
+  auto unknown = some();
+  meter.refresh();
+  const size_t before = meter.used();
+  std::thread([&] { unknown.reset(); }).join();
+  int ticks = 0;
+  std::vector<std::unique_ptr<char[]>> held;
+  const auto work_and_tick = [&] {
+    ++ticks;
+    base::start_thread("works", [&] { held.push_back(std::make_unique<char[]>(64)); }).join();
+    meter.tick();
+  };
+  while (ticks < 600) work_and_tick();
+  CHECK(is_about(meter.used(), before));
+  work_and_tick();
+  CHECK(is_about(before - meter.used(), kLarge));
+}
+
+TEST_CASE("What background threads allocate and free is known when it is noted") {
+  if (!base::ThreadHeapUse().is_known()) return;
+  MemoryMeter meter;
+  auto held = some();
+  meter.refresh();
+  const size_t before = meter.used();
+  base::start_thread("frees", [&] { held.reset(); }).join();
+  CHECK(is_about(meter.used(), before));
+  meter.note_others();
+  CHECK(is_about(before - meter.used(), kLarge));
+  base::start_thread("allocates", [&] { held = some(); }).join();
+  meter.note_others();
+  CHECK(is_about(meter.used(), before));
+}
+
+TEST_CASE("Background threads count while they run, and after they have ended") {
+  if (!base::ThreadHeapUse().is_known()) return;
+  const uint64_t before = base::BackgroundHeapUse::balance();
+  std::unique_ptr<char[]> held;
+  std::promise<void> allocated, noted;
+  std::thread thread = base::start_thread("holds", [&] {
+    held = some();
+    allocated.set_value();
+    noted.get_future().wait();
+    held.reset();
+  });
+  allocated.get_future().wait();
+  CHECK(is_about(base::BackgroundHeapUse::balance() - before, kLarge));
+  noted.set_value();
+  thread.join();
+  CHECK(is_about(base::BackgroundHeapUse::balance() - before + kLarge, kLarge));
 }
 
 TEST_CASE("Who is billed may go before others are") {
