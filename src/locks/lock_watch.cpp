@@ -170,19 +170,20 @@ uint64_t LockWatch::hash_of(std::string_view key) const {
 
 bool LockWatch::is_of(const LockStep& step, uint64_t number, int database,
                       std::string_view key) const {
-  if (step.entry == nullptr || static_cast<int>(step.database) != database) return false;
-  return key == (step.ended ? ends_[number & ring_mask_].key_text() : step.entry->key());
+  if (step.entry == nullptr || step.database() != database) return false;
+  return key ==
+         (step.is(LockStep::kEnded) ? ends_[number & ring_mask_].key_text() : step.entry->key());
 }
 
 bool LockWatch::waits(uint64_t hash, const Entry& entry) const {
   uint64_t left = made_ - first_kept();
   uint64_t number = made_;
   for (uint32_t back = static_cast<uint32_t>(made_) - buckets_[hash & ring_mask_];
-       back != 0 && back <= left; back = ring_[number & ring_mask_].back) {
+       back != 0 && back <= left; back = ring_[number & ring_mask_].back()) {
     number -= back;
     left -= back;
     const LockStep& step = ring_[number & ring_mask_];
-    if (step.entry == &entry && !step.ended) return true;
+    if (step.entry == &entry && !step.is(LockStep::kEnded)) return true;
   }
   return false;
 }
@@ -192,12 +193,12 @@ uint64_t LockWatch::step_before(uint64_t before, uint64_t hash, int database,
   const uint64_t first = first_kept();
   uint64_t number = before;
   uint32_t back = before == made_ ? static_cast<uint32_t>(made_) - buckets_[hash & ring_mask_]
-                                  : ring_[before & ring_mask_].back;
+                                  : ring_[before & ring_mask_].back();
   while (back != 0 && back <= number - first) {
     number -= back;
     const LockStep& step = ring_[number & ring_mask_];
     if (is_of(step, number, database, key)) return number;
-    back = step.back;
+    back = step.back();
   }
   return before;
 }
@@ -205,15 +206,16 @@ uint64_t LockWatch::step_before(uint64_t before, uint64_t hash, int database,
 void LockWatch::tell_step(uint64_t number) {
   LockStep& waiting = ring_[number & ring_mask_];
   if (waiting.entry == nullptr) return;
-  const LockStep step = std::exchange(waiting, LockStep{.back = waiting.back});
+  const LockStep step = std::exchange(waiting, LockStep());
+  waiting.set_back(step.back());
   Cause cause{.client = step.client_id,
-              .time_ms = static_cast<int64_t>(step.time_ms),
-              .via = static_cast<Via>(step.via),
+              .time_ms = step.time_ms(),
+              .via = static_cast<Via>(step.via()),
               .call = step.call};
-  const auto recipe = static_cast<LockRecipe>(step.recipe);
-  const auto database = static_cast<int>(step.database);
+  const auto recipe = static_cast<LockRecipe>(step.recipe());
+  const auto database = step.database();
   model_.at(number);
-  if (step.ended) {
+  if (step.is(LockStep::kEnded)) {
     const End& end = ends_[number & ring_mask_];
     model_.taken(database, end.key_text(), cause, recipe_of(recipe, end.deadline_ms),
                  end.token_text(), end.deadline_ms);
@@ -222,13 +224,13 @@ void LockWatch::tell_step(uint64_t number) {
   }
   const Entry& entry = *step.entry;
   if (entry.key().size() > kLongestKey) return;
-  if (!step.refused) {
+  if (!step.is(LockStep::kRefused)) {
     char scratch[base::kMaxInt64Text];
     return model_.taken(database, entry.key(), cause, recipe_of(recipe, entry.deadline_ms()),
                         entry.string(scratch), entry.deadline_ms());
   }
   const Row& row = rows_[number & ring_mask_];
-  model_.refused(database, entry.key(), cause, step.same_token);
+  model_.refused(database, entry.key(), cause, step.is(LockStep::kSameToken));
   cause.time_ms = row.last_ms;
   model_.refused(database, entry.key(), cause, false, row.refusals - 1);
 }
@@ -289,12 +291,11 @@ void LockWatch::resize_ring(size_t size) {
     LockStep& step = ring_[number & ring_mask_] = steps[number & old_mask];
     rows_[number & ring_mask_] = rows[number & old_mask];
     if (step.entry == nullptr) continue;
-    if (step.ended) ends_[number & ring_mask_] = ends[number & old_mask];
+    if (step.is(LockStep::kEnded)) ends_[number & ring_mask_] = ends[number & old_mask];
     const std::string_view key =
-        step.ended ? ends_[number & ring_mask_].key_text() : step.entry->key();
+        step.is(LockStep::kEnded) ? ends_[number & ring_mask_].key_text() : step.entry->key();
     uint32_t& newest = buckets_[hash_of(key) & ring_mask_];
-    step.back =
-        std::min(static_cast<uint32_t>(number) - newest, LockStep::kMaxBack) & LockStep::kMaxBack;
+    step.set_back(static_cast<uint32_t>(number) - newest);
     newest = static_cast<uint32_t>(number);
   }
   make_room_at_ = !waits_ ? made_ : size == most_steps_ ? UINT64_MAX : made_ - kept + size;
@@ -310,7 +311,7 @@ void LockWatch::taken_slowly(CommandContext& ctx, const store::KeyRef& ref, Lock
   Client* const client = server_.dispatcher().serving();
   if (client == nullptr) return;
   client->set(kClientTookLock);
-  add_step_of(ctx, ref, {.recipe = static_cast<uint32_t>(recipe) & 3u});
+  add_step_of(ctx, ref, {.what_and_back = static_cast<uint32_t>(recipe)});
 }
 
 void LockWatch::made_by_script(CommandContext& ctx, const store::KeyRef& ref) {
@@ -327,7 +328,8 @@ void LockWatch::refused_slowly(CommandContext& ctx, const store::KeyRef& ref,
   if (!waits(ref.hash(), *ref) && model_.find(ctx.db.index(), ref->key()) == nullptr) return;
   char scratch[base::kMaxInt64Text];
   const bool same_token = ref->is_string() && ref->string(scratch) == value;
-  add_step_of(ctx, ref, {.refused = 1, .same_token = same_token});
+  add_step_of(ctx, ref,
+              {.what_and_back = LockStep::kRefused | (same_token ? LockStep::kSameToken : 0)});
 }
 
 void LockWatch::add_step_of(CommandContext& ctx, const store::KeyRef& ref, LockStep step) {
@@ -336,10 +338,9 @@ void LockWatch::add_step_of(CommandContext& ctx, const store::KeyRef& ref, LockS
   const Cause cause = cause_of(ref->key());
   step.entry = &*ref;
   step.client_id = cause.client;
-  step.time_ms = static_cast<uint64_t>(cause.time_ms) & LockStep::kTimeMask;
+  step.time_and_database = LockStep::at(cause.time_ms, ctx.db.index());
   step.call = cause.call;
-  step.via = static_cast<uint32_t>(cause.via) & 3u;
-  step.database = static_cast<uint16_t>(ctx.db.index());
+  step.what_and_back |= static_cast<uint32_t>(cause.via) << LockStep::kViaShift;
   rows_[made_ & ring_mask_] = {.refusals = 1, .last_ms = cause.time_ms};
   add_step(ref.hash(), step);
   if (waits_) return;
@@ -352,11 +353,12 @@ bool LockWatch::end_step(const Entry& entry, int database, const Cause& cause) {
   // Most often nothing has happened since.
   uint64_t number = made_ - 1;
   const LockStep& latest = ring_[number & ring_mask_];
-  if (latest.entry != &entry || latest.ended)
+  if (latest.entry != &entry || latest.is(LockStep::kEnded))
     number = step_before(made_, hash_of(entry.key()), database, entry.key());
   if (number == made_) return false;
   LockStep& step = ring_[number & ring_mask_];
-  if (step.ended || step.refused || step.client_id != cause.client) return false;
+  if (step.is(LockStep::kEnded | LockStep::kRefused) || step.client_id != cause.client)
+    return false;
   char scratch[base::kMaxInt64Text];
   const std::string_view token = entry.string(scratch);
   if (token.size() > End::kLongest) return false;
@@ -367,7 +369,7 @@ bool LockWatch::end_step(const Entry& entry, int database, const Cause& cause) {
   end.deadline_ms = entry.deadline_ms();
   end.cause = cause;
   end.step = made_;
-  step.ended = 1;
+  step.what_and_back |= LockStep::kEnded;
   return true;
 }
 

@@ -26,24 +26,42 @@ namespace latchkey::server {
 enum class LockRecipe : uint8_t { kSetnx, kSetNx, kSetIf, kScriptSet };
 
 // A lock was taken, or a client that wanted it was refused. Half a cache line, for thousands of
-// them pass through the processor's caches beside the dataset.
+// them pass through the processor's caches beside the dataset; and without bit-fields, which would
+// have the step that was in its place read first.
 struct LockStep {
   static constexpr int kMaxDatabase = (1 << 16) - 1;
-  static constexpr uint64_t kTimeMask = (uint64_t{1} << 48) - 1;
   static constexpr uint32_t kMaxBack = (1u << 24) - 1;
+
+  // In what_and_back; the lowest two bits are a LockRecipe, the next two a locks::Via.
+  static constexpr int kViaShift = 2;
+  static constexpr uint32_t kRefused = 1
+                                       << 4;  // LockClaims::rows_ has how often; else it was taken
+  static constexpr uint32_t kEnded = 1 << 5;  // it was released by who took it; `entry` is no more
+  static constexpr uint32_t kSameToken = 1 << 6;  // it was refused with the value that the lock has
+  static constexpr int kBackShift = 8;
 
   const store::Entry* entry = nullptr;  // null when the watch needs it no more
   uint64_t client_id = 0;
-  uint64_t time_ms : 48 = 0;  // up to base::SettableClock::kMaxUs
-  uint64_t database : 16 = 0;
-  uint32_t call = 0;  // locks::Cause::call
+  uint64_t time_and_database = 0;  // see at()
+  uint32_t call = 0;               // locks::Cause::call
+  uint32_t what_and_back = 0;
+
+  // REQUIRES: the time is up to base::SettableClock::kMaxUs, and the number of the database up to
+  // kMaxDatabase.
+  static uint64_t at(int64_t time_ms, int database) {
+    return static_cast<uint64_t>(time_ms) << 16 | static_cast<uint64_t>(database);
+  }
+  int64_t time_ms() const { return static_cast<int64_t>(time_and_database >> 16); }
+  int database() const { return static_cast<int>(time_and_database & 0xffff); }
+  uint32_t recipe() const { return what_and_back & 3; }
+  uint32_t via() const { return what_and_back >> kViaShift & 3; }
+  bool is(uint32_t bit) const { return (what_and_back & bit) != 0; }
   // How many steps before there is another one of the same bucket; 0 or too many: none.
-  uint32_t back : 24 = 0;
-  uint32_t recipe : 2 = 0;      // LockRecipe
-  uint32_t via : 2 = 0;         // locks::Via
-  uint32_t refused : 1 = 0;     // LockClaims::rows_ has how often; otherwise it was taken
-  uint32_t ended : 1 = 0;       // it was released by who took it; `entry` is no more
-  uint32_t same_token : 1 = 0;  // it was refused with the value that the lock has
+  uint32_t back() const { return what_and_back >> kBackShift; }
+  void set_back(uint32_t steps) {
+    what_and_back = (what_and_back & ((1u << kBackShift) - 1)) | std::min(steps, kMaxBack)
+                                                                     << kBackShift;
+  }
 };
 static_assert(sizeof(LockStep) == 32);
 
@@ -60,10 +78,9 @@ class LockClaims {
     ctx.client.flags |= kClientTookLock;
     add_step(ref.hash(), {.entry = entry,
                           .client_id = ctx.client.id,
-                          .time_ms = static_cast<uint64_t>(ctx.now_ms()) & LockStep::kTimeMask,
-                          .database = static_cast<uint16_t>(ctx.db.index()),
+                          .time_and_database = LockStep::at(ctx.now_ms(), ctx.db.index()),
                           .call = static_cast<uint32_t>(ctx.client.total_commands),
-                          .recipe = static_cast<uint32_t>(recipe) & 3u});
+                          .what_and_back = static_cast<uint32_t>(recipe)});
     any_ = true;
   }
 
@@ -72,8 +89,8 @@ class LockClaims {
     if (!ref->is_lock()) return;
     const size_t at = buckets_[ref.hash() & ring_mask_] & ring_mask_;
     LockStep& newest = ring_[at];
-    if (newest.entry != &*ref || newest.client_id != ctx.client.id || !newest.refused ||
-        nested_.command != nullptr)
+    if (newest.entry != &*ref || newest.client_id != ctx.client.id ||
+        !newest.is(LockStep::kRefused) || nested_.command != nullptr)
       return refused_slowly(ctx, ref, value);
     ++rows_[at].refusals;
     rows_[at].last_ms = ctx.now_ms();
@@ -141,7 +158,7 @@ class LockClaims {
   void add_step(uint64_t hash, LockStep step) {
     uint32_t& newest = buckets_[hash & ring_mask_];
     const auto number = static_cast<uint32_t>(made_);
-    step.back = std::min(number - newest, LockStep::kMaxBack) & LockStep::kMaxBack;
+    step.set_back(number - newest);
     ring_[made_++ & ring_mask_] = step;
     newest = number;
   }
