@@ -169,13 +169,13 @@ def string_encodings(ours, theirs):
 
 
 def unknown_command(ours, theirs):
-    """Redis 8.6 says less of a command that is not there when it came without arguments."""
-    return ours.raw.endswith(NO_ARGUMENTS) and ours.raw.replace(NO_ARGUMENTS, b"\r\n") == theirs.raw
+    """Before Redis 8.6 more is said of a command that is not there when it came without arguments."""
+    return theirs.raw.endswith(NO_ARGUMENTS) and theirs.raw.replace(NO_ARGUMENTS, b"\r\n") == ours.raw
 
 
 def replies_equal(ours, theirs, compare=None, newer=False):
     """`newer`: the reference is Redis 8.6, of which some replies have other words."""
-    if ours.raw == theirs.raw or newer and (unknown_command(ours, theirs) or string_encodings(ours.raw, theirs.raw)):
+    if ours.raw == theirs.raw or unknown_command(ours, theirs) or newer and string_encodings(ours.raw, theirs.raw):
         return True
     # Other errors are never a matter of chance.
     if compare is None or compare not in ("script", "newer_refusal") and (ours.kind in "-!" or theirs.kind in "-!"):

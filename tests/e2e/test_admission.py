@@ -34,7 +34,7 @@ redis.register_function{function_name='pure', callback=function(keys) return red
 
 PLAIN = [
     ["GET", "ok:k"], ["SET", "ok:k", "v"], ["DEL", "ok:k"], ["PING"], ["PUBLISH", "c", "m"], ["PFCOUNT", "ok:h"], ["GET", "denied:k"],
-    ["SET", "denied:k", "v"], ["GETDEL", "ok:k"], ["LPUSH", "ok:l", "v"], ["BLPOP", "ok:l", "0.01"], ["NOSUCH"], ["GET"], ["SORT_RO", "ok:l"],
+    ["SET", "denied:k", "v"], ["GETDEL", "ok:k"], ["LPUSH", "ok:l", "v"], ["BLPOP", "ok:l", "0.01"], ["NOSUCH", "x"], ["GET"], ["SORT_RO", "ok:l"],
     ["EXISTS", "ok:k"], ["CONFIG", "GET", "maxmemory-samples"], ["CLIENT", "GETNAME"], ["COMMAND", "GETKEYS", "get", "k"], ["SELECT", "0"],
     ["SCRIPT", "EXISTS", "x"], ["ECHO", "a"], ["LATENCY", "RESET"], ["OBJECT", "ENCODING", "ok:none"], ["XADD", "ok:s", "1-1"],
     ["EVALSHA", "0" * 40, "0"], ["DEBUG", "JMAP"], ["MODULE", "UNLOAD", "none"], ["WAIT", "0", "0"], ["SUBSTR", "ok:k", "0", "1"], ["EXEC"],
@@ -261,7 +261,7 @@ class Admission(BothServers):
 
     def test_while_paused(self):
         """What would be refused is, and what would not waits."""
-        refused = [["SET", "denied:k", "v"], ["GETDEL", "ok:k"], ["NOSUCH"], ["GET"], ["EXEC"]]
+        refused = [["SET", "denied:k", "v"], ["GETDEL", "ok:k"], ["NOSUCH", "x"], ["GET"], ["EXEC"]]
         held = [["PING"], ["SET", "ok:k", "v"], ["GET", "ok:k"], ["PUBLISH", "c", "m"], ["PFCOUNT", "ok:h"], *SCRIPTED[:3],
                 ["EVAL", "#!lua flags=no-writes\nreturn 1", "0"], ["EVAL_RO", "return 1", "0"], ["FCALL", "pure", "1", "ok:k"], ["FCALL", "writes", "1", "ok:k"]]
         wait_s = 0.25

@@ -163,19 +163,19 @@ struct DeadlineOptions {
     const HashFieldDialect& dialect = dialect_of(ctx);
     if (dialect.fields_come_last)
       return dialect.names_errors ? read_in_order(ctx) : read_before_fields(ctx);
+    bool is_ambiguous = false;
     for (ArgReader reader(ctx.args, 3); reader.more();) {
       const auto step = fields.take(ctx, reader, kBadNumFields);
       if (step == FieldsClause::Step::kFailed) return false;
       if (step == FieldsClause::Step::kTaken) continue;
       const std::string_view word = reader.peek();
       if (!condition.read(reader)) return unknown_argument(ctx, word);
-      if (!condition_word.empty() && !base::equal_ignoring_case(word, condition_word)) {
-        ctx.reply.error("ERR Multiple condition flags specified");
-        return false;
-      }
+      is_ambiguous |= !condition_word.empty() && !base::equal_ignoring_case(word, condition_word);
       condition_word = word;
     }
-    return fields.given() || missing_fields(ctx);
+    if (!fields.given()) return missing_fields(ctx);
+    if (is_ambiguous) ctx.reply.error("ERR Multiple condition flags specified");
+    return !is_ambiguous;
   }
 
  private:
@@ -336,24 +336,37 @@ void hpexpiretime(CommandContext& ctx) {
 class FieldTime {
  public:
   enum class Step : uint8_t { kTaken, kNotMine, kFailed };
-  // `word`: PERSIST or KEEPTTL.
-  explicit FieldTime(std::string_view word) : word_(word) {}
+  // `word`: PERSIST or KEEPTTL. `other_word`: the other one, which is the other command's.
+  FieldTime(std::string_view word, std::string_view other_word)
+      : word_(word), other_word_(other_word) {}
 
   // Consumes the option if it comes next. Sends the error if it returns kFailed.
   Step take(CommandContext& ctx, ArgReader& reader) {
     const bool is_time = std::any_of(std::begin(kTimeWords), std::end(kTimeWords),
                                      [&](auto& each) { return is_word(reader.peek(), each.name); });
-    if (!is_time && !is_word(reader.peek(), word_)) return Step::kNotMine;
     const HashFieldDialect& dialect = dialect_of(ctx);
+    const bool is_other = !dialect.fields_come_last && is_word(reader.peek(), other_word_);
+    if (!is_time && !is_other && !is_word(reader.peek(), word_)) return Step::kNotMine;
     const bool repeats_word = has_word() && !is_time;
-    if (given_ && !(dialect.word_may_repeat && repeats_word)) {
+    // The two words do not exclude each other, but one of them is refused anyway.
+    const bool is_excluded =
+        is_other ? has_other_word_ || gives_deadline() : given_ || (is_time && has_other_word_);
+    if (is_excluded && !(dialect.word_may_repeat && repeats_word)) {
       return refuse(ctx, dialect.names_errors
                              ? "ERR Only one of EX, PX, EXAT, PXAT or " + std::string(word_) +
                                    " arguments can be specified"
                              : "ERR syntax error");
     }
+    if (reader.word(word_)) {
+      given_ = true;
+      return Step::kTaken;
+    }
+    if (is_other) {
+      reader.next();
+      has_other_word_ = true;
+      return Step::kTaken;
+    }
     given_ = true;
-    if (reader.word(word_)) return Step::kTaken;
     std::string_view text;
     const TimeWord* word = read_time_word(reader, &text);
     if (word == nullptr)
@@ -363,8 +376,9 @@ class FieldTime {
   }
   bool gives_deadline() const { return deadline_ms_ != Hash::kKeepDeadline; }
   int64_t deadline_ms() const { return deadline_ms_; }
-  // Whether PERSIST or KEEPTTL was given.
+  // Whether PERSIST or KEEPTTL was given, the command's own.
   bool has_word() const { return given_ && !gives_deadline(); }
+  bool has_other_word() const { return has_other_word_; }
 
  private:
   static Step refuse(CommandContext& ctx, std::string_view error) {
@@ -373,42 +387,63 @@ class FieldTime {
   }
 
   std::string_view word_;
-  bool given_ = false;
+  std::string_view other_word_;
+  bool given_ = false;  // but for other_word_
+  bool has_other_word_ = false;
   int64_t deadline_ms_ = Hash::kKeepDeadline;
 };
 
-// An argument that is none of the command's: one of the other command's is not named.
-bool refuse_argument(CommandContext& ctx, std::string_view word,
-                     std::initializer_list<std::string_view> of_the_other) {
-  const bool known = std::any_of(of_the_other.begin(), of_the_other.end(),
-                                 [&](std::string_view each) { return is_word(word, each); });
-  if (!known) return unknown_argument(ctx, word);
-  ctx.reply.error("ERR unknown argument");
-  return false;
+// FNX or FXX: which of the fields must be there.
+enum class IfFields : uint8_t { kAlways, kNoneIsThere, kAllAreThere };
+
+// Reads the words of HGETEX and HSETEX in any order, those that only the other command has as well.
+// False with the error sent.
+bool read_in_any_order(CommandContext& ctx, FieldsClause& fields, FieldTime& time,
+                       IfFields* condition) {
+  const bool fields_come_last = dialect_of(ctx).fields_come_last;
+  for (ArgReader reader(ctx.args, 2); reader.more();) {
+    const auto clause = fields.take(ctx, reader, "ERR invalid number of fields");
+    if (clause == FieldsClause::Step::kFailed) return false;
+    if (clause == FieldsClause::Step::kTaken) {
+      if (fields_come_last && !fields.is_last()) return refuse_arity(ctx);
+      continue;
+    }
+    if (is_word(reader.peek(), "FNX") || is_word(reader.peek(), "FXX")) {
+      if (*condition != IfFields::kAlways) {
+        ctx.reply.error("ERR Only one of FXX or FNX arguments can be specified");
+        return false;
+      }
+      *condition = is_word(reader.next(), "FNX") ? IfFields::kNoneIsThere : IfFields::kAllAreThere;
+      continue;
+    }
+    const auto option = time.take(ctx, reader);
+    if (option == FieldTime::Step::kFailed) return false;
+    if (option == FieldTime::Step::kNotMine) return unknown_argument(ctx, reader.peek());
+  }
+  if (fields.given()) return true;
+  return fields_come_last ? refuse_arity(ctx) : missing_fields(ctx);
 }
 
-constexpr std::string_view kBadCount = "ERR invalid number of fields";
+// Whether all words were the command's own: those of the other one are refused last, without their
+// names, as in the reference. False with the error sent.
+bool has_own_words(CommandContext& ctx, bool has_others) {
+  if (has_others) ctx.reply.error("ERR unknown argument");
+  return !has_others;
+}
 
 // The arguments of HGETEX.
 struct GetRequest {
   FieldsClause fields{1};
-  FieldTime time{"PERSIST"};
+  FieldTime time{"PERSIST", "KEEPTTL"};
 
   // False, with the error sent, when the arguments are invalid.
   bool read(CommandContext& ctx) {
     const HashFieldDialect& dialect = dialect_of(ctx);
     if (dialect.fields_come_last)
       return dialect.names_errors ? read_in_order(ctx) : read_before_fields(ctx);
-    for (ArgReader reader(ctx.args, 2); reader.more();) {
-      const auto clause = fields.take(ctx, reader, kBadCount);
-      if (clause == FieldsClause::Step::kFailed) return false;
-      if (clause == FieldsClause::Step::kTaken) continue;
-      const auto option = time.take(ctx, reader);
-      if (option == FieldTime::Step::kFailed) return false;
-      if (option == FieldTime::Step::kNotMine)
-        return refuse_argument(ctx, reader.peek(), {"KEEPTTL", "FNX", "FXX"});
-    }
-    return fields.given() || missing_fields(ctx);
+    IfFields condition = IfFields::kAlways;
+    return read_in_any_order(ctx, fields, time, &condition) &&
+           has_own_words(ctx, time.has_other_word() || condition != IfFields::kAlways);
   }
 
  private:
@@ -478,47 +513,24 @@ void hgetex(CommandContext& ctx) {
 
 // The arguments of HSETEX.
 struct SetRequest {
-  enum class If : uint8_t { kAlways, kNoneIsThere, kAllAreThere } condition = If::kAlways;
+  using If = IfFields;
+  If condition = If::kAlways;
   // Of the key: NX or XX, which only the dialect knows in which FIELDS comes last.
   If key_condition = If::kAlways;
-  FieldTime time{"KEEPTTL"};
+  FieldTime time{"KEEPTTL", "PERSIST"};
   FieldsClause fields{2};
 
   // False, with the error sent, when the arguments are invalid.
   bool read(CommandContext& ctx) {
     const HashFieldDialect& dialect = dialect_of(ctx);
     if (dialect.fields_come_last && !dialect.names_errors) return read_before_fields(ctx);
-    for (ArgReader reader(ctx.args, 2); reader.more();) {
-      const auto clause = fields.take(ctx, reader, kBadCount);
-      if (clause == FieldsClause::Step::kFailed) return false;
-      if (clause == FieldsClause::Step::kTaken) {
-        if (dialect.fields_come_last && !fields.is_last()) return refuse_arity(ctx);
-        continue;
-      }
-      if (is_word(reader.peek(), "FNX") || is_word(reader.peek(), "FXX")) {
-        if (!read_condition(ctx, reader)) return false;
-        continue;
-      }
-      const auto option = time.take(ctx, reader);
-      if (option == FieldTime::Step::kFailed) return false;
-      if (option == FieldTime::Step::kNotMine)
-        return refuse_argument(ctx, reader.peek(), {"PERSIST"});
-    }
-    if (fields.given()) return true;
-    return dialect.fields_come_last ? refuse_arity(ctx) : missing_fields(ctx);
+    return read_in_any_order(ctx, fields, time, &condition) &&
+           has_own_words(ctx, time.has_other_word());
   }
   Arguments pairs() const { return fields.words(); }
   bool has_conditions() const { return condition != If::kAlways || key_condition != If::kAlways; }
 
  private:
-  bool read_condition(CommandContext& ctx, ArgReader& reader) {
-    if (condition != If::kAlways) {
-      ctx.reply.error("ERR Only one of FXX or FNX arguments can be specified");
-      return false;
-    }
-    condition = is_word(reader.next(), "FNX") ? If::kNoneIsThere : If::kAllAreThere;
-    return true;
-  }
   bool read_before_fields(CommandContext& ctx) {
     Arguments options;
     if (!fields.take_last(ctx, 2, &options)) return false;

@@ -48,13 +48,16 @@ void get(CommandContext& ctx) {
 
 class SetOptions {
  public:
-  // False when the options are invalid.
-  bool read(ArgReader options) {
+  // False when the options are invalid. A condition on the value may be followed by NX or XX,
+  // except in Valkey; then both must hold. Two conditions on the value are refused, where the
+  // reference forgets the first of two of a kind: nobody means that.
+  bool read(ArgReader options, const Edition& edition) {
     while (options.more()) {
       if (!conditional() && value_condition.read(options)) continue;
-      if (may_be(Existence::kAbsent) && options.word("NX")) {
+      const bool may_add = !value_condition.given() || !edition.is_valkey();
+      if (may_add && may_be(Existence::kAbsent) && options.word("NX")) {
         existence_ = Existence::kAbsent;
-      } else if (may_be(Existence::kPresent) && options.word("XX")) {
+      } else if (may_add && may_be(Existence::kPresent) && options.word("XX")) {
         existence_ = Existence::kPresent;
       } else if (options.word("GET")) {
         get = true;
@@ -68,15 +71,11 @@ class SetOptions {
   // Whether the conditions allow the value at `ref` to be replaced. False, with the error sent,
   // when they cannot be checked.
   bool check(CommandContext& ctx, const KeyRef& ref, bool* holds) const {
-    if (value_condition.given()) {
-      if (!ref) {
-        *holds = value_condition.holds_without_key();
-        return true;
-      }
-      return ctx.is_string(ref) && value_condition.check(ctx, *ref, holds);
-    }
     *holds = existence_ == Existence::kAny ||
              (existence_ == Existence::kPresent) == static_cast<bool>(ref);
+    if (!*holds || !value_condition.given()) return true;
+    if (ref) return ctx.is_string(ref) && value_condition.check(ctx, *ref, holds);
+    *holds = value_condition.holds_without_key();
     return true;
   }
 
@@ -95,7 +94,7 @@ class SetOptions {
 
   bool conditional() const { return existence_ != Existence::kAny || value_condition.given(); }
   bool may_be(Existence existence) const {
-    return !value_condition.given() && (existence_ == Existence::kAny || existence_ == existence);
+    return existence_ == Existence::kAny || existence_ == existence;
   }
 
   Existence existence_ = Existence::kAny;
@@ -125,7 +124,7 @@ void note_attempt(CommandContext& ctx, const SetOptions& options, const KeyRef& 
 
 void set_with_options(CommandContext& ctx) {
   SetOptions options;
-  if (!options.read(ArgReader(ctx.args, 3))) return ctx.syntax_error();
+  if (!options.read(ArgReader(ctx.args, 3), ctx.server.edition())) return ctx.syntax_error();
   int64_t deadline_ms;
   if (!options.expiration.resolve(ctx, &deadline_ms)) return;
 

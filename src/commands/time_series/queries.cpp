@@ -3,6 +3,7 @@
 // TS.MGET, TS.MRANGE and TS.MREVRANGE reply only to a user who may read all series that they find.
 // The others tell names alone, and to everybody.
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -131,13 +132,17 @@ bool ends_selected_labels(std::string_view word) {
 }
 
 bool read_wanted_labels(CommandContext& ctx, WantedLabels* wanted) {
-  wanted->all = find_word(ctx.args, "WITHLABELS").has_value();
-  const auto at = find_word(ctx.args, "SELECTED_LABELS");
+  constexpr size_t kMostSelected = 50;
+  const Arguments words = before_filter(ctx.args);
+  wanted->all = find_word(words, "WITHLABELS").has_value();
+  const auto at = find_word(words, "SELECTED_LABELS");
   if (!at.has_value()) return true;
   if (wanted->all)
     return fail(ctx, "ERR TSDB: cannot accept WITHLABELS and SELECT_LABELS together");
   for (size_t i = *at + 1; i < ctx.args.size() && !ends_selected_labels(ctx.args[i]); ++i)
     wanted->selected.push_back(ctx.args[i]);
+  if (wanted->selected.size() > kMostSelected)
+    return fail(ctx, "ERR TSDB: reached max size for SELECT_LABELS");
   return !wanted->selected.empty() ||
          fail(ctx, "ERR TSDB: SELECT_LABELS should have at least 1 parameter");
 }
@@ -177,7 +182,7 @@ void ts_mget(CommandContext& ctx) {
   if (!read_wanted_labels(ctx, &labels) ||
       !read_conditions(ctx, ctx.args.subspan(*filter + 1), &conditions))
     return;
-  const bool latest = find_word(ctx.args, "LATEST").has_value();
+  const bool latest = find_word(before_filter(ctx.args), "LATEST").has_value();
   const auto selected = select(ctx, conditions);
   if (!may_read(ctx, selected)) return;
   begin_labels(ctx, selected.size());
@@ -222,7 +227,7 @@ bool read_group(CommandContext& ctx, size_t at, MultiRequest* request) {
   request->reducer = *reducer;
   if (request->range.query.aggregations.size() > 1)
     return fail(ctx, "ERR TSDB: GROUPBY is not allowed when multiple aggregators are specified");
-  if (request->leaves_out_empty)
+  if (request->leaves_out_empty || is_excluding)
     return fail(ctx, "ERR TSDB: EXCLUDEEMPTY is not allowed with GROUPBY");
   return true;
 }
@@ -235,7 +240,7 @@ bool read_multi(CommandContext& ctx, bool backwards, MultiRequest* request) {
   const auto group = find_word(ctx.args, "GROUPBY", *filter);
   const size_t end = group.value_or(ctx.args.size());
   if (end == *filter + 1) return fail(ctx, "ERR TSDB: missing labels for filter argument");
-  request->leaves_out_empty = find_word(ctx.args, "EXCLUDEEMPTY").has_value();
+  request->leaves_out_empty = find_word(before_filter(ctx.args), "EXCLUDEEMPTY").has_value();
   const Arguments words = ctx.args.subspan(*filter + 1, end - *filter - 1);
   if (!read_conditions(ctx, words, &request->conditions)) return false;
   return !group.has_value() || read_group(ctx, *group, request);
@@ -278,6 +283,14 @@ struct Coming {
   size_t source;
 };
 
+// What is made of the values of one time. When all of them are missing, so is their sum, which is 0
+// in a bucket without samples.
+double reduced(const Aggregator& reducer) {
+  if (reducer.has_value()) return reducer.result(std::nullopt);
+  return reducer.kind() == Aggregation::kSum ? std::numeric_limits<double>::quiet_NaN()
+                                             : reducer.empty_result();
+}
+
 // Rows of all series of the group by their time, those of one time made into one.
 void reply_reduced(CommandContext& ctx, const SeriesGroup& group, const MultiRequest& request) {
   const bool backwards = request.range.query.backwards;
@@ -311,9 +324,7 @@ void reply_reduced(CommandContext& ctx, const SeriesGroup& group, const MultiReq
       reducer.add({timestamp, rows[source].values[0]});
       read_row(source);
     }
-    const double value =
-        reducer.has_value() ? reducer.result(std::nullopt) : reducer.empty_result();
-    reply_sample(ctx, {timestamp, value});
+    reply_sample(ctx, {timestamp, reduced(reducer)});
   }
   ctx.reply.array_later(reply, sent);
 }

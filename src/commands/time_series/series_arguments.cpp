@@ -84,6 +84,10 @@ std::optional<size_t> find_word(Arguments args, std::string_view upper_case_word
   return std::nullopt;
 }
 
+Arguments before_filter(Arguments args, size_t from) {
+  return args.first(find_word(args, "FILTER", from).value_or(args.size()));
+}
+
 // --- Samples ------------------------------------------------------------------------------------
 
 bool read_timestamp(CommandContext& ctx, std::string_view text, int64_t* timestamp) {
@@ -301,10 +305,15 @@ namespace {
 class RangeOptions {
  public:
   RangeOptions(CommandContext& ctx, size_t first, size_t columns, RangeRequest* request)
-      : ctx_(ctx), args_(ctx.args), first_(first), columns_(columns), request_(*request) {}
+      : ctx_(ctx),
+        args_(ctx.args),
+        words_(before_filter(ctx.args, first)),
+        first_(first),
+        columns_(columns),
+        request_(*request) {}
 
   bool read(bool is_from_open, bool is_to_open) {
-    request_.query.latest = find_word(args_, "LATEST", first_).has_value();
+    request_.query.latest = find_word(words_, "LATEST", first_).has_value();
     return read_count() && read_timestamps() && read_values() && read_aggregations() &&
            read_align(is_from_open, is_to_open);
   }
@@ -319,16 +328,17 @@ class RangeOptions {
 
   CommandContext& ctx_;
   Arguments args_;
+  Arguments words_;  // among which options are looked for
   size_t first_;
   size_t columns_;
   RangeRequest& request_;
 };
 
 bool RangeOptions::read_count() {
-  auto at = find_word(args_, "COUNT", first_);
+  auto at = find_word(words_, "COUNT", first_);
   // "AGGREGATION count" is not the option.
   if (at.has_value() && *at > first_ && is_word(args_[*at - 1], "AGGREGATION"))
-    at = find_word(args_, "COUNT", *at + 1);
+    at = find_word(words_, "COUNT", *at + 1);
   if (!at.has_value()) return true;
   if (*at + 1 >= args_.size()) return fail(ctx_, "ERR TSDB: COUNT argument is missing");
   int64_t count;
@@ -340,7 +350,7 @@ bool RangeOptions::read_count() {
 }
 
 bool RangeOptions::read_timestamps() {
-  const auto at = find_word(args_, "FILTER_BY_TS", first_);
+  const auto at = find_word(words_, "FILTER_BY_TS", first_);
   if (!at.has_value()) return true;
   std::vector<int64_t> timestamps;
   for (size_t i = *at + 1; i < args_.size() && timestamps.size() < kMostTimestamps; ++i) {
@@ -357,7 +367,7 @@ bool RangeOptions::read_timestamps() {
 }
 
 bool RangeOptions::read_values() {
-  const auto at = find_word(args_, "FILTER_BY_VALUE", first_);
+  const auto at = find_word(words_, "FILTER_BY_VALUE", first_);
   if (!at.has_value()) return true;
   if (*at + 2 >= args_.size())
     return fail(ctx_, "ERR TSDB: FILTER_BY_VALUE one or more arguments are missing");
@@ -372,7 +382,7 @@ bool RangeOptions::read_values() {
 
 bool RangeOptions::read_aggregations() {
   RangeQuery& query = request_.query;
-  const auto at = find_word(args_, "AGGREGATION", first_);
+  const auto at = find_word(words_, "AGGREGATION", first_);
   if (!at.has_value()) return true;
   // The names end where the duration of a bucket stands.
   size_t end = *at + 1;
@@ -393,11 +403,11 @@ bool RangeOptions::read_aggregations() {
 
 bool RangeOptions::read_bucket_options(size_t at) {
   RangeQuery& query = request_.query;
-  const auto empty = find_word(args_, "EMPTY", first_);
+  const auto empty = find_word(words_, "EMPTY", first_);
   if (empty.has_value() && *empty != at && *empty != at + 2)
     return fail(ctx_, "ERR TSDB: EMPTY flag should be the 3rd or 5th flag after AGGREGATION flag");
   query.with_empty_buckets = empty.has_value();
-  const auto time = find_word(args_, "BUCKETTIMESTAMP", first_);
+  const auto time = find_word(words_, "BUCKETTIMESTAMP", first_);
   if (!time.has_value()) return true;
   if (*time != at && *time != at + 1)
     return fail(ctx_,
@@ -422,7 +432,7 @@ bool RangeOptions::read_bucket_options(size_t at) {
 
 bool RangeOptions::read_align(bool is_from_open, bool is_to_open) {
   RangeQuery& query = request_.query;
-  const auto at = find_word(args_, "ALIGN", first_);
+  const auto at = find_word(words_, "ALIGN", first_);
   if (!at.has_value()) return true;
   if (*at + 1 >= args_.size()) {
     ctx_.wrong_arity();

@@ -20,6 +20,9 @@ namespace latchkey::commands {
 // The position of the word among the arguments from `from` on; nothing when it is not there.
 std::optional<size_t> find_word(server::Arguments args, std::string_view upper_case_word,
                                 size_t from = 1);
+// The request up to FILTER, which is looked for from `from` on. Options are looked for in it alone:
+// labels and reducers that stand behind FILTER may be called as options are.
+server::Arguments before_filter(server::Arguments args, size_t from = 1);
 
 // A sample's timestamp: a whole number, or "*" for the time of the request's clock.
 bool read_timestamp(server::CommandContext& ctx, std::string_view text, int64_t* timestamp);
@@ -58,8 +61,8 @@ struct RangeRequest {
   // One for each series; none without AGGREGATION.
   std::vector<std::vector<store::Aggregation>> columns;
 };
-// The ends at `ends`, and the options behind them. `columns`: how many words follow AGGREGATION, as
-// TS.NRANGE has one for each series.
+// The ends at `ends`, and the options between them and FILTER. `columns`: how many words follow
+// AGGREGATION, as TS.NRANGE has one for each series.
 bool read_range(server::CommandContext& ctx, size_t ends, bool backwards, RangeRequest* request,
                 size_t columns = 1);
 // An aggregation's name with commas between several. Nothing is sent; the error is returned.

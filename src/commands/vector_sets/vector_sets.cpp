@@ -343,14 +343,8 @@ struct NameBound {
 // False with an error sent. `which`: "start" or "end", for it.
 bool read_bound(CommandContext& ctx, std::string_view text, std::string_view which,
                 NameBound* bound) {
-  if (text == "-" || text == "+") {
-    if ((text == "-") == (which == "start")) {
-      bound->is_unbounded = true;
-      return true;
-    }
-    ctx.reply.error("ERR '-' can only be used as first argument, '+' only as second");
-    return false;
-  }
+  bound->is_unbounded = text == "-" || text == "+";
+  if (bound->is_unbounded) return true;
   if (text.size() < 2 || (text[0] != '[' && text[0] != '(')) {
     ctx.reply.error("ERR invalid " + std::string(which) + " range format");
     return false;
@@ -369,6 +363,8 @@ void vrange(CommandContext& ctx) {
   NameBound to;
   if (!read_bound(ctx, ctx.args[2], "start", &from) || !read_bound(ctx, ctx.args[3], "end", &to))
     return;
+  if (ctx.args[2] == "+" || ctx.args[3] == "-")
+    return ctx.reply.error("ERR '-' can only be used as first argument, '+' only as second");
   const KeyRef ref = ctx.db.find(ctx.args[1]);
   if (!ref) return ctx.reply.empty_array();
   const VectorSet* set = value_at<VectorSet>(ctx, ref);

@@ -198,6 +198,7 @@ bool read_digest_head(ModuleReader& parts, SavedDigest* saved) {
   saved->state.merges = static_cast<int64_t>(merges);
   if (!(saved->compression >= 1 &&
         saved->compression <= static_cast<double>(TDigest::kMaxCompression)) ||
+      capacity < TDigest::capacity_of(static_cast<int64_t>(saved->compression)) ||
       capacity > TDigest::kMaxCapacity || saved->merged > capacity)
     return parts.fail("has the wrong dimensions");
   // Only a single observation can be told from what else is saved.
@@ -207,7 +208,7 @@ bool read_digest_head(ModuleReader& parts, SavedDigest* saved) {
 
 // Reads the weights of centroids, of which the means are there.
 bool read_weights(ModuleReader& parts, std::vector<TDigest::Centroid>& centroids) {
-  constexpr double kEnd = 0x1p62;
+  constexpr double kEnd = 0x1p63;
   int64_t sum = 0;
   for (TDigest::Centroid& centroid : centroids) {
     double weight;

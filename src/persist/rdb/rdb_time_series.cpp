@@ -48,8 +48,7 @@ void write_state(ModuleWriter& writer, const Aggregator& aggregator) {
       return writer.real(state.second);
     case Aggregation::kAvg:
       writer.real(state.second);
-      // The sum has not been given up for its size.
-      return writer.unsigned_number(0);
+      return writer.unsigned_number(state.is_mean ? 1 : 0);
     case Aggregation::kFirst:
       return writer.unsigned_number(aggregator.has_value() ? 0 : 1);
     case Aggregation::kStdP:
@@ -252,12 +251,8 @@ bool TimeSeriesReader::read_state(Aggregation kind, Aggregator::State* state) {
     case Aggregation::kMax:
     case Aggregation::kRange:
       return parts_.real(&state->second);
-    case Aggregation::kAvg: {
-      bool is_mean = false;  // the sum was too large, and the mean is kept instead
-      if (!parts_.real(&state->second) || !flag(&is_mean)) return false;
-      if (is_mean) state->first *= state->second;
-      return true;
-    }
+    case Aggregation::kAvg:
+      return parts_.real(&state->second) && flag(&state->is_mean);
     case Aggregation::kFirst:
       return parts_.unsigned_number(&unused);
     case Aggregation::kStdP:

@@ -1,6 +1,8 @@
 #include "persist/rdb/rdb_vector_set.h"
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <string>
@@ -146,7 +148,9 @@ bool VectorSetReader::read_matrix(const VectorSet::Shape& shape, std::vector<flo
     return fail("has a projection of the wrong size");
   matrix->resize(components);
   std::memcpy(matrix->data(), bytes.data(), bytes.size());
-  return true;
+  const bool is_finite = std::all_of(matrix->begin(), matrix->end(),
+                                     [](float component) { return std::isfinite(component); });
+  return is_finite || fail("has a projection that is not of numbers");
 }
 
 bool VectorSetReader::read_head(uint64_t* elements) {
@@ -214,6 +218,7 @@ bool VectorSetReader::read_node(std::string_view name, std::string_view bytes) {
   uint64_t last;
   if (!number(&last)) return false;
   if (numbers != 0) return fail("has a node that cannot be");
+  // Any, for the reference writes an infinite length of a vector that is longer than any float.
   set_->loading_graph().set_scale(slot, std::bit_cast<float>(static_cast<uint32_t>(last)),
                                   std::bit_cast<float>(static_cast<uint32_t>(last >> 32)));
   alias_of_slot_.push_back(alias_of(id));

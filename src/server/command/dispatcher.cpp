@@ -654,12 +654,14 @@ std::string Dispatcher::unknown_command_error(Arguments args) const {
                    [](unsigned char c) { return std::toupper(c); });
     return "ERR unknown subcommand " + quote(args[1], kMaxShownBytes) + ". Try " + name + " HELP.";
   }
+  const std::string error = "ERR unknown command " + quote(args[0], kMaxShownBytes);
+  // Older releases tell of arguments also where there are none.
+  if (args.size() == 1 && server_.edition().has({8, 6})) return error;
   std::string shown;
   for (size_t i = 1; i < args.size() && shown.size() < kMaxShownBytes; ++i) {
     shown += quote(args[i], kMaxShownBytes - shown.size()) + " ";
   }
-  return "ERR unknown command " + quote(args[0], kMaxShownBytes) +
-         ", with args beginning with: " + shown;
+  return error + ", with args beginning with: " + shown;
 }
 
 void Dispatcher::count_error(Client& client, size_t mark, bool by_script) {

@@ -17,10 +17,6 @@ using Centroid = TDigest::Centroid;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-size_t capacity_of(int64_t compression) {
-  return 6 * static_cast<size_t>(compression) + 10;
-}
-
 bool is_less(const Centroid& left, const Centroid& right) {
   return left.mean < right.mean;
 }
@@ -37,6 +33,13 @@ double weighted_mean(double one, double one_weight, double other, double other_w
   if (one > other) return weighted_mean(other, other_weight, one, one_weight);
   const double mean = (one * one_weight + other * other_weight) / (one_weight + other_weight);
   return std::max(one, std::min(mean, other));
+}
+
+// Adds the second centroid to the first.
+void join(Centroid& centroid, const Centroid& next) {
+  centroid.weight += next.weight;
+  centroid.mean += (next.mean - centroid.mean) * static_cast<double>(next.weight) /
+                   static_cast<double>(centroid.weight);
 }
 
 // --- Sorting -------------------------------------------------------------------------------------
@@ -81,6 +84,10 @@ TDigest::TDigest(int64_t compression)
   LK_ASSERT(compression > 0 && compression <= kMaxCompression);
 }
 
+size_t TDigest::capacity_of(int64_t compression) {
+  return 6 * static_cast<size_t>(compression) + 10;
+}
+
 size_t TDigest::reported_size() const {
   constexpr size_t kHead = 80;
   return kHead + capacity_ * sizeof(Centroid);
@@ -89,7 +96,7 @@ size_t TDigest::reported_size() const {
 // --- Changing ------------------------------------------------------------------------------------
 
 bool TDigest::add(double observation) {
-  if (weight() == std::numeric_limits<int64_t>::max()) return false;
+  if (weight() >= kMostObservations) return false;
   add({observation, 1});
   return true;
 }
@@ -107,7 +114,8 @@ bool TDigest::add_all(const TDigest& other) {
   merge();
   other.merge();
   int64_t weight;
-  if (__builtin_add_overflow(this->weight(), other.weight(), &weight)) return false;
+  if (__builtin_add_overflow(this->weight(), other.weight(), &weight) || weight > kMostObservations)
+    return false;
   for (const Centroid& centroid : other.centroids_) add(centroid);
   return true;
 }
@@ -136,18 +144,27 @@ void TDigest::merge() const {
     const double from = static_cast<double>(before) / total;
     const double to = (static_cast<double>(before) + proposed) / total;
     if (size <= from * (1 - from) && size <= to * (1 - to)) {
-      centroid.weight += next.weight;
-      centroid.mean += (next.mean - centroid.mean) * static_cast<double>(next.weight) /
-                       static_cast<double>(centroid.weight);
+      join(centroid, next);
     } else {
       before += centroid.weight;
       centroids_[++last] = next;
     }
   }
   centroids_.resize(last + 1);
+  if (centroids_.size() >= capacity_) merge_pairs();
   merged_count_ = centroids_.size();
   merged_weight_ += std::exchange(unmerged_weight_, 0);
   ++merges_;
+}
+
+void TDigest::merge_pairs() const {
+  const size_t pairs = centroids_.size() / 2;
+  for (size_t i = 0; i < pairs; ++i) {
+    centroids_[i] = centroids_[2 * i];
+    join(centroids_[i], centroids_[2 * i + 1]);
+  }
+  if (centroids_.size() % 2 != 0) centroids_[pairs] = centroids_.back();
+  centroids_.resize(centroids_.size() - pairs);
 }
 
 // --- Questions -----------------------------------------------------------------------------------
@@ -306,7 +323,7 @@ double TDigest::trimmed_mean(double low, double high) const {
 // --- Value ---------------------------------------------------------------------------------------
 
 void TDigest::load(const Loaded& loaded, std::vector<Centroid> centroids) {
-  LK_ASSERT(centroids_.empty() && loaded.capacity <= kMaxCapacity);
+  LK_ASSERT(centroids_.empty() && loaded.capacity >= capacity_ && loaded.capacity <= kMaxCapacity);
   min_ = loaded.min;
   max_ = loaded.max;
   capacity_ = loaded.capacity;

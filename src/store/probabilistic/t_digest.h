@@ -11,6 +11,8 @@
 // Room, order of equal means, the order of all floating-point operations and what is replied at the
 // ends are those of the reference, so that the same observations have the same centroids and
 // replies, also where those look odd: a digest with a single observation has no centroid yet.
+// Weights that double from one centroid to the next, as digests merged with themselves have, keep
+// neighbours apart by that rule; where it leaves no room, each two neighbours become one.
 //
 // Questions merge what has not been merged; they change the digest, though not what it is about.
 //
@@ -35,6 +37,9 @@ class TDigest final : public ModuleValue {
   // 1 GiB of centroids, when all of their room is used.
   static constexpr size_t kMaxCapacity = size_t{1} << 26;
   static constexpr int64_t kMaxCompression = static_cast<int64_t>(kMaxCapacity - 10) / 6;
+  // Files have weights as floating-point numbers: so many fit into 63 bits however they are
+  // rounded.
+  static constexpr int64_t kMostObservations = std::numeric_limits<int64_t>::max() - 2048;
   // Ranks of what cannot be ranked: of numbers below the least, and in an empty digest.
   static constexpr int64_t kBelowAll = -1;
   static constexpr int64_t kNoObservations = -2;
@@ -46,6 +51,8 @@ class TDigest final : public ModuleValue {
 
   // `compression`: 1 .. kMaxCompression.
   explicit TDigest(int64_t compression);
+  // Centroids and observations that have room, those of a digest with that compression.
+  static size_t capacity_of(int64_t compression);
 
   int64_t compression() const { return compression_; }
   size_t capacity() const { return capacity_; }
@@ -103,8 +110,8 @@ class TDigest final : public ModuleValue {
     size_t capacity;
     int64_t merges;
   };
-  // REQUIRES: the digest is empty, capacity <= kMaxCapacity, and the
-  // weights are positive and their sum fits.
+  // REQUIRES: the digest is empty, its capacity() <= capacity <= kMaxCapacity, and the weights are
+  // positive and their sum fits.
   void load(const Loaded& loaded, std::vector<Centroid> centroids);
 
   // Value
@@ -118,6 +125,7 @@ class TDigest final : public ModuleValue {
 
  private:
   void add(Centroid centroid);
+  void merge_pairs() const;
   std::span<const Centroid> merged() const { return {centroids_.data(), merged_count_}; }
   double quantile_between(double index) const;
 

@@ -86,6 +86,7 @@ void Aggregator::begin(int64_t near, int64_t far, std::optional<Sample> before) 
   has_value_ = false;
   state_.first = state_.second = 0;
   state_.count = 0;
+  state_.is_mean = false;
   switch (kind_) {
     case Aggregation::kMin:
     case Aggregation::kMax:
@@ -129,8 +130,15 @@ void Aggregator::add(std::span<const Sample> samples) {
       state_.first = sum(state_.first, samples);
       break;
     case Aggregation::kAvg:
-      state_.first = sum(state_.first, samples);
-      state_.second += static_cast<double>(count);
+      if (const double total = sum(state_.first, samples);
+          !state_.is_mean && std::isfinite(total)) {
+        state_.first = total;
+        state_.second += static_cast<double>(count);
+      } else {
+        for (const Sample& sample : samples) {
+          if (is_number(sample)) add_to_mean(sample.value);
+        }
+      }
       break;
     case Aggregation::kCount:
     case Aggregation::kCountNan:
@@ -160,6 +168,13 @@ void Aggregator::add(std::span<const Sample> samples) {
       break;
   }
   has_value_ = true;
+}
+
+void Aggregator::add_to_mean(double value) {
+  if (!state_.is_mean && state_.second > 0) state_.first /= state_.second;
+  state_.is_mean = true;
+  const double count = ++state_.second;
+  state_.first += value / count - state_.first / count;
 }
 
 void Aggregator::add_weighted(Sample sample) {
@@ -200,7 +215,7 @@ double Aggregator::result(std::optional<Sample> after) const {
     case Aggregation::kMin:
       return state_.second;
     case Aggregation::kAvg:
-      return state_.first / state_.second;
+      return state_.is_mean ? state_.first : state_.first / state_.second;
     case Aggregation::kRange:
       return state_.first - state_.second;
     case Aggregation::kStdP:

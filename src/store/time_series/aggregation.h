@@ -78,6 +78,9 @@ class Aggregator {
     double first = 0;
     double second = 0;
     uint64_t count = 0;
+    // Of kAvg, whose number of samples is `second`: `first` is their mean, as the sum was too
+    // large.
+    bool is_mean = false;
     // Of kTwa, whose weighted sum is `first`: the sample passed last, the ends of the bucket, where
     // the weighing began and how far it has come, and whether nothing was passed before the bucket.
     Sample last = {};
@@ -94,6 +97,7 @@ class Aggregator {
   }
 
  private:
+  void add_to_mean(double value);
   void add_weighted(Sample sample);
   double weighted_result(std::optional<Sample> after) const;
   double variance(bool of_sample) const;

@@ -59,6 +59,16 @@ std::optional<std::pair<int64_t, int64_t>> seen_range(const TimeSeries& series,
   return std::pair(from, to);
 }
 
+// With LATEST, the sample of the bucket that a rule has not ended yet, if it is in the range.
+std::optional<Sample> latest_of(const TimeSeries& series, const RangeQuery& query) {
+  if (!query.latest || series.index() == nullptr) return std::nullopt;
+  const std::optional<Sample> latest = series.index()->latest(series);
+  const bool is_new = latest.has_value() && latest->timestamp >= first_of(series, query) &&
+                      latest->timestamp <= last_of(query) &&
+                      (series.empty() || latest->timestamp > series.last().timestamp);
+  return is_new ? latest : std::nullopt;
+}
+
 }  // namespace
 
 RangeReader::RangeReader(const TimeSeries& series, const RangeQuery& query)
@@ -67,15 +77,9 @@ RangeReader::RangeReader(const TimeSeries& series, const RangeQuery& query)
       from_(first_of(series, query)),
       to_(last_of(query)),
       reader_(series, from_, to_, query.backwards) {
-  if (query.latest && series.index() != nullptr) {
-    const std::optional<Sample> latest = series.index()->latest(series);
-    const bool is_new = latest.has_value() && latest->timestamp >= from_ &&
-                        latest->timestamp <= to_ &&
-                        (series.empty() || latest->timestamp > series.last().timestamp);
-    if (is_new) {
-      latest_ = *latest;
-      latest_block_ = {&latest_, 1};
-    }
+  if (const std::optional<Sample> latest = latest_of(series, query)) {
+    latest_ = *latest;
+    latest_block_ = {&latest_, 1};
   }
   for (const Aggregation kind : query.aggregations) {
     aggregators_.emplace_back(kind, query.backwards);
@@ -84,11 +88,27 @@ RangeReader::RangeReader(const TimeSeries& series, const RangeQuery& query)
 }
 
 uint64_t RangeReader::most_buckets(const TimeSeries& series, const RangeQuery& query) {
-  const auto range = seen_range(series, query);
-  if (!range.has_value() || query.aggregations.empty()) return 0;
-  return static_cast<uint64_t>(range->second - range->first) /
-             static_cast<uint64_t>(query.bucket_ms) +
-         2;
+  if (query.aggregations.empty()) return 0;
+  // Gaps lie between any two samples that are read, numbers or not, and reach to the ends of what
+  // has been seen.
+  int64_t first = INT64_MAX;
+  int64_t last = INT64_MIN;
+  const auto reach = [&](int64_t timestamp) {
+    first = std::min(first, timestamp);
+    last = std::max(last, timestamp);
+  };
+  if (const auto range = seen_range(series, query)) {
+    reach(range->first);
+    reach(range->second);
+  }
+  for (const bool backwards : {false, true}) {
+    const auto sample =
+        first_passing(series, query, first_of(series, query), last_of(query), backwards);
+    if (sample.has_value()) reach(sample->timestamp);
+  }
+  if (const auto latest = latest_of(series, query)) reach(latest->timestamp);
+  if (first > last) return 0;
+  return static_cast<uint64_t>(last - first) / static_cast<uint64_t>(query.bucket_ms) + 2;
 }
 
 // --- Samples ------------------------------------------------------------------------------------

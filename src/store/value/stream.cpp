@@ -151,7 +151,8 @@ size_t Stream::trim(const StreamTrim& trim) {
     if (trim.limit != 0 && before - length_ + count > trim.limit) break;
     const bool whole =
         by_length ? length_ - count >= trim.max_length : node.last().id < trim.min_id;
-    if (!whole && trim.approximate) break;
+    // Where references are looked at, each entry is, and approximate is not less than exact.
+    if (!whole && trim.approximate && trim.references == StreamReferences::kKeep) break;
     if (trim.references != StreamReferences::kKeep && group_count() != 0) {
       trim_with_references(node, trim);
       if (node.count() != 0) {

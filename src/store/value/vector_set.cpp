@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <new>
 
 #include "base/assert.h"
@@ -116,9 +117,16 @@ std::vector<float> VectorSet::project(std::span<const float> components) const {
   LK_ASSERT(components.size() == input_dimensions_);
   std::vector<float> projected(dimensions());
   const VectorKernels kernels = fastest_kernels();
-  for (size_t row = 0; row < projected.size(); ++row)
-    projected[row] = kernels.dot_floats(matrix_.data() + row * input_dimensions_, components.data(),
-                                        components.size());
+  for (size_t row = 0; row < projected.size(); ++row) {
+    const float* const factors = matrix_.data() + row * input_dimensions_;
+    projected[row] = kernels.dot_floats(factors, components.data(), components.size());
+    if (std::isfinite(projected[row])) continue;
+    // The sum, or one on the way to it, is beyond all floats.
+    double sum = 0;
+    for (size_t i = 0; i < components.size(); ++i) sum += double{factors[i]} * components[i];
+    constexpr double kLargest = std::numeric_limits<float>::max();
+    projected[row] = static_cast<float>(std::clamp(sum, -kLargest, kLargest));
+  }
   return projected;
 }
 

@@ -60,7 +60,7 @@ class VectorSet final : public Value {
   };
 
   VectorSet(Environment& environment, const Shape& shape);
-  // With a projection's matrix from a file, `dimensions` rows of `input_dimensions`.
+  // With a projection's matrix from a file, `dimensions` rows of `input_dimensions`, all finite.
   VectorSet(Environment& environment, const Shape& shape, std::vector<float> matrix);
   VectorSet(const VectorSet& other);
   VectorSet& operator=(const VectorSet&) = delete;
@@ -90,7 +90,8 @@ class VectorSet final : public Value {
   // The components of an element, with their original length as far as the quantization keeps them.
   std::vector<float> components(const VectorElement& element) const;
 
-  // Applies the projection. O(dimensions * input_dimensions).
+  // Applies the projection, to finite components: a sum that is too large becomes the largest
+  // float. O(dimensions * input_dimensions).
   std::vector<float> project(std::span<const float> components) const;
 
   struct Match {

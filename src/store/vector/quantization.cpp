@@ -16,12 +16,14 @@ size_t words_of(size_t dimensions) {
   return (dimensions + kWordBits - 1) / kWordBits;
 }
 
+// What is no number becomes 0.
 void write_bytes(std::span<const float> components, float range, char* out) {
   if (range == 0) return;
   const float scale = kMaxByte / range;
   for (size_t i = 0; i < components.size(); ++i) {
     const float rounded = std::round(components[i] * scale);
-    out[i] = static_cast<char>(static_cast<int8_t>(std::clamp(rounded, -kMaxByte, kMaxByte)));
+    if (!std::isnan(rounded))
+      out[i] = static_cast<char>(static_cast<int8_t>(std::clamp(rounded, -kMaxByte, kMaxByte)));
   }
 }
 

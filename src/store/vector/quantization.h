@@ -38,7 +38,8 @@ struct QuantizedVector {
 // A vector in that form with bytes of its own.
 class VectorBuffer {
  public:
-  // O(dimensions). The components must be finite.
+  // O(dimensions). Components are finite, unless they come from a vector of a file that is not: of
+  // these, kByte keeps NaN as 0.
   VectorBuffer(Quantization quantization, std::span<const float> components);
 
   const QuantizedVector& view() const { return view_; }

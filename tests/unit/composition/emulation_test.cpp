@@ -242,4 +242,24 @@ TEST_CASE("Payloads of later releases are refused", "[emulation]") {
   CHECK(older.restore("k", payload) == "-ERR DUMP payload version or checksum are wrong\r\n");
 }
 
+TEST_CASE("Before Redis 8.6 an unknown command is told of with arguments that it has not",
+          "[emulation]") {
+  for (const char* settings : {"", "emulate \"redis 8.6\"\n"}) {
+    INFO(settings);
+    Emulating server(settings);
+    REQUIRE(server.made());
+    CHECK(server.run("FOO") == "-ERR unknown command 'FOO'\r\n");
+    CHECK(server.run("FOO x") == "-ERR unknown command 'FOO', with args beginning with: 'x' \r\n");
+    CHECK(server.run("MULTI") == kOk);
+    CHECK(server.run("FOO") == "-ERR unknown command 'FOO'\r\n");
+  }
+  for (const char* release : {"redis 7.0", "redis 8.0", "valkey 8.1", "valkey 9.1"}) {
+    INFO(release);
+    Emulating server("emulate \"" + std::string(release) + "\"\n");
+    REQUIRE(server.made());
+    CHECK(server.run("FOO") == "-ERR unknown command 'FOO', with args beginning with: \r\n");
+    CHECK(server.run("FOO x") == "-ERR unknown command 'FOO', with args beginning with: 'x' \r\n");
+  }
+}
+
 }  // namespace latchkey::tests

@@ -321,6 +321,11 @@ TEST_CASE("Requests about field deadlines are read with care", "[hash_deadlines]
        error("ERR invalid expire time in 'hpexpireat' command")},
       {"HPEXPIREAT h 70368744177663 FIELDS 1 a", integers({1})},
       {"HEXPIRE h 10 NX XX FIELDS 1 a", error("ERR Multiple condition flags specified")},
+      {"HEXPIRE h 10 FIELDS 1 a GT XX", error("ERR Multiple condition flags specified")},
+      {"HEXPIRE h 10 NX XX FIELDS 0 a",
+       error("ERR Parameter `numFields` should be greater than 0")},
+      {"HEXPIRE h 10 NX XX b FIELDS 1 a", error("ERR unknown argument: b")},
+      {"HEXPIRE h 10 NX GT LT NX", error("ERR missing FIELDS argument")},
       {"HEXPIRE h 10 FIELDS 0 a", error("ERR Parameter `numFields` should be greater than 0")},
       {"HEXPIRE h 10 FIELDS 1 a b", error("ERR unknown argument: b")},
       {"HEXPIRE h 10 FIELDS 2 a", error("ERR wrong number of arguments")},
@@ -338,6 +343,21 @@ TEST_CASE("Requests about field deadlines are read with care", "[hash_deadlines]
       {"HGETEX h FIELDS 1 a EX", error("ERR missing expire time")},
       {"HGETEX h KEEPTTL FIELDS 1 a", error("ERR unknown argument")},
       {"HGETEX h FOO FIELDS 1 a", error("ERR unknown argument: FOO")},
+      // What only HSETEX has is refused last.
+      {"HGETEX h KEEPTTL FIELDS +1 a", error("ERR invalid number of fields")},
+      {"HGETEX h KEEPTTL FOO FIELDS 1 a", error("ERR unknown argument: FOO")},
+      {"HGETEX h KEEPTTL PERSIST FIELDS 1 a", error("ERR unknown argument")},
+      {"HGETEX h PERSIST KEEPTTL FIELDS 1 a", error("ERR unknown argument")},
+      {"HGETEX h KEEPTTL PERSIST FNX", error("ERR missing FIELDS argument")},
+      {"HGETEX h FNX FIELDS 1 a", error("ERR unknown argument")},
+      {"HGETEX h FNX FXX FIELDS 1 a",
+       error("ERR Only one of FXX or FNX arguments can be specified")},
+      {"HGETEX h KEEPTTL KEEPTTL FIELDS 1 a",
+       error("ERR Only one of EX, PX, EXAT, PXAT or PERSIST arguments can be specified")},
+      {"HGETEX h KEEPTTL EX 1 FIELDS 1 a",
+       error("ERR Only one of EX, PX, EXAT, PXAT or PERSIST arguments can be specified")},
+      {"HGETEX h EX 1 KEEPTTL FIELDS 1 a",
+       error("ERR Only one of EX, PX, EXAT, PXAT or PERSIST arguments can be specified")},
       {"HGETEX h FIELDS 0 a", error("ERR invalid number of fields")},
       {"HGETEX h PERSIST FIELDS 1", error("ERR wrong number of arguments")},
       {"HGETEX h EX -1 FIELDX 1 a", negative},
@@ -347,6 +367,15 @@ TEST_CASE("Requests about field deadlines are read with care", "[hash_deadlines]
       {"HSETEX h EX 10 KEEPTTL FIELDS 1 a 1",
        error("ERR Only one of EX, PX, EXAT, PXAT or KEEPTTL arguments can be specified")},
       {"HSETEX s PERSIST FIELDS 1 a 1", error("ERR unknown argument")},
+      {"HSETEX h PERSIST FIELDS abc a 1", error("ERR invalid number of fields")},
+      {"HSETEX h FXX PERSIST FIELDS 3 a b c d e f z", error("ERR unknown argument: z")},
+      {"HSETEX h FXX PERSIST FIELDS 3 a b c d e f", error("ERR unknown argument")},
+      {"HSETEX h FNX PERSIST FIELDS 1 a", error("ERR wrong number of arguments")},
+      {"HSETEX h PERSIST FNX FNX FIELDS 1 a b",
+       error("ERR Only one of FXX or FNX arguments can be specified")},
+      {"HSETEX h PERSIST EX 1 FIELDS 1 a b",
+       error("ERR Only one of EX, PX, EXAT, PXAT or KEEPTTL arguments can be specified")},
+      {"HSETEX h KEEPTTL PERSIST FIELDS 1 a b", error("ERR unknown argument")},
       {"HSETEX s FIELDS 0 a 1", error("ERR invalid number of fields")},
       {"HSETEX h FIELDS 2147483648 a 1", error("ERR invalid number of fields")},
       {"HSETEX h FIELDS 2 a 1", error("ERR wrong number of arguments")},
@@ -579,6 +608,13 @@ TEST_CASE("Valkey writes the fields that expire together as one removal", "[hash
     INFO(written);
     CHECK(written.find(valkey ? "HDEL h a b" : "HDEL h a; HDEL h b") != std::string::npos);
   }
+}
+
+TEST_CASE("Before Redis 8.4 HSETEX does not know HGETEX's word", "[hash_deadlines]") {
+  DeadlineServer server("emulate \"redis 8.0\"");
+  TestClient client(server);
+  CHECK(client.run("HSETEX h PERSIST FIELDS 1 a b") == error("ERR unknown argument: PERSIST"));
+  CHECK(client.run("HSETEX h PERSIST EX 1 FIELDS 1 a b") == error("ERR unknown argument: PERSIST"));
 }
 
 }  // namespace latchkey::tests

@@ -514,7 +514,7 @@ TEST_CASE("Who has not logged in is told what is wrong, by Valkey only that", "[
   CHECK(stranger.run("GET") == error("ERR wrong number of arguments for 'get' command"));
   CHECK(client.run("GET a") == no_auth);
   CHECK(client.run("GET") == error("ERR wrong number of arguments for 'get' command"));
-  CHECK(client.run("NOSUCH") == error("ERR unknown command 'NOSUCH', with args beginning with: "));
+  CHECK(client.run("NOSUCH") == error("ERR unknown command 'NOSUCH'"));
   CHECK(client.run("AUTH") == error("ERR wrong number of arguments for 'auth' command"));
   CHECK(client.run("AUTH a b c") == error("ERR syntax error"));
   CHECK(client.run("HELLO") ==

@@ -529,4 +529,68 @@ TEST_CASE("The radix tree that XINFO tells of parts where the ids of its nodes d
   CHECK(nodes() == 12);
 }
 
+TEST_CASE("Where references are looked at, about as many entries is as many", "[streams]") {
+  StreamServer server;
+  TestClient client(server);
+  client.run("CONFIG SET stream-node-max-entries 100");
+  const struct {
+    std::string_view limits;
+    int64_t trimmed;
+  } cases[] = {
+      {"MAXLEN ~ 60 KEEPREF", 100},
+      {"MAXLEN ~ 200 KEEPREF", 0},
+      {"MINID ~ 131-0 KEEPREF", 100},
+      {"MAXLEN ~ 60 DELREF", 190},
+      {"MAXLEN ~ 200 DELREF", 50},
+      {"MINID ~ 131-0 DELREF", 130},
+      {"MAXLEN ~ 60 ACKED", 190},
+      {"MAXLEN ~ 200 ACKED", 50},
+      {"MINID ~ 131-0 ACKED", 130},
+      // LIMIT still counts whole nodes.
+      {"MAXLEN ~ 60 LIMIT 0 DELREF", 190},
+      {"MAXLEN ~ 60 LIMIT 30 DELREF", 0},
+      {"MAXLEN ~ 60 LIMIT 100 DELREF", 100},
+      {"MAXLEN ~ 60 LIMIT 150 DELREF", 100},
+  };
+  for (const auto& [limits, trimmed] : cases) {
+    CAPTURE(limits);
+    for (int i = 1; i <= 250; ++i) client.run("XADD x " + std::to_string(i) + "-0 a b");
+    CHECK(client.run("XTRIM x " + std::string(limits)) == integer(trimmed));
+    CHECK(client.run("XLEN x") == integer(250 - trimmed));
+    client.run("DEL x");
+  }
+  for (int i = 1; i <= 3; ++i) client.run("XADD x " + std::to_string(i) + "-0 a b");
+  CHECK(client.run("XTRIM x MAXLEN ~ 1 ACKED") == integer(2));
+}
+
+TEST_CASE("Trimming about as many entries keeps those that a group has not acknowledged",
+          "[streams]") {
+  StreamServer server;
+  TestClient client(server);
+  client.run("CONFIG SET stream-node-max-entries 100");
+  const struct {
+    std::string_view limits;
+    int64_t trimmed;
+  } cases[] = {
+      {"MAXLEN ~ 200 ACKED", 50},
+      {"MAXLEN ~ 60 ACKED", 100},
+      {"MINID ~ 131-0 ACKED", 65},
+      {"MAXLEN ~ 60 LIMIT 30 ACKED", 0},
+      {"MAXLEN ~ 60 LIMIT 100 ACKED", 50},
+      {"MAXLEN ~ 60 LIMIT 150 ACKED", 100},
+      {"MAXLEN ~ 60 LIMIT 100 DELREF", 100},
+      {"MAXLEN ~ 60 DELREF", 190},
+  };
+  for (const auto& [limits, trimmed] : cases) {
+    CAPTURE(limits);
+    for (int i = 1; i <= 250; ++i) client.run("XADD x " + std::to_string(i) + "-0 a b");
+    client.run("XGROUP CREATE x g 0");
+    client.run("XREADGROUP GROUP g c STREAMS x >");
+    // All but each second one up to 199.
+    for (int i = 1; i < 200; i += 2) client.run("XACK x g " + std::to_string(i) + "-0");
+    CHECK(client.run("XTRIM x " + std::string(limits)) == integer(trimmed));
+    client.run("DEL x");
+  }
+}
+
 }  // namespace latchkey::tests

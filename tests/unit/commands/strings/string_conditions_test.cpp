@@ -138,4 +138,76 @@ TEST_CASE("DELIFEQ removes a lock only for its owner", "[conditions]") {
   CHECK(client.run("DELIFEQ lock 12") == integer(1));
 }
 
+TEST_CASE("SET with a condition on the value and one on the key needs both", "[conditions]") {
+  StringServer server;
+  TestClient client(server);
+  const std::string digest(kHelloDigest);
+  const struct {
+    std::string conditions;
+    bool holds;          // for a key with the value "hello"
+    bool holds_without;  // a key
+  } cases[] = {
+      {"IFEQ hello NX", false, false},
+      {"IFEQ hello XX", true, false},
+      {"IFEQ z NX", false, false},
+      {"IFEQ z XX", false, false},
+      {"IFNE hello NX", false, true},
+      {"IFNE hello XX", false, false},
+      {"IFNE z NX", false, true},
+      {"IFNE z XX", true, false},
+      {"IFDEQ " + digest + " NX", false, false},
+      {"IFDEQ " + digest + " XX", true, false},
+      {"IFDNE " + digest + " NX", false, true},
+      {"IFDNE " + digest + " XX", false, false},
+      {"IFEQ hello XX XX", true, false},
+      {"IFNE z EX 5 NX NX", false, true},
+  };
+  for (const auto& [conditions, holds, holds_without] : cases) {
+    CAPTURE(conditions);
+    client.run("SET name hello");
+    client.run("GETDEL none");
+    CHECK(client.run("SET name new " + conditions) == (holds ? kOk : kNull));
+    CHECK(client.run("GET name") == bulk(holds ? "new" : "hello"));
+    CHECK(client.run("SET none new " + conditions) == (holds_without ? kOk : kNull));
+    CHECK(client.run("GET none") == (holds_without ? bulk("new") : std::string(kNull)));
+  }
+  CHECK(client.run("SET name c IFEQ hello GET XX") == bulk("hello"));
+  CHECK(client.run("GET name") == bulk("c"));
+}
+
+TEST_CASE("SET asks for the key before it looks at the value", "[conditions]") {
+  StringServer server;
+  TestClient client(server);
+  server.put_list("list");
+  client.run("SET name hello");
+  CHECK(client.run("SET list v IFEQ x NX") == kNull);
+  CHECK(client.run("SET list v IFEQ x XX") == kWrongType);
+  CHECK(client.run("SET list v IFEQ x NX GET") == kWrongType);
+  CHECK(client.run("SET name v IFDEQ bad NX") == kNull);
+  CHECK(client.run("SET name v IFDEQ bad XX") ==
+        error("ERR must be exactly 16 hexadecimal characters"));
+  CHECK(client.run("SET none v IFDEQ bad XX") == kNull);
+}
+
+TEST_CASE("SET refuses conditions that exclude each other or come in the wrong order",
+          "[conditions]") {
+  StringServer server;
+  TestClient client(server);
+  client.run("SET name hello");
+  for (const char* conditions :
+       {"NX XX", "XX NX", "NX IFEQ hello", "XX IFEQ hello", "IFEQ hello IFNE z",
+        "IFNE z IFEQ hello", "IFEQ hello NX XX", "IFEQ hello XX NX", "IFEQ hello XX IFEQ hello",
+        // The reference takes these, and forgets the first of the two.
+        "IFEQ hello IFEQ hello", "IFNE z IFNE x"}) {
+    CAPTURE(conditions);
+    CHECK(client.run(std::string("SET name new ") + conditions) == error("ERR syntax error"));
+  }
+  StringServer valkey("emulate \"valkey 8.1\"");
+  TestClient other(valkey);
+  other.run("SET name hello");
+  CHECK(other.run("SET name new IFEQ hello XX") == error("ERR syntax error"));
+  CHECK(other.run("SET name new IFEQ hello NX") == error("ERR syntax error"));
+  CHECK(other.run("SET name new IFEQ hello") == kOk);
+}
+
 }  // namespace latchkey::tests

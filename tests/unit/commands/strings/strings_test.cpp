@@ -134,7 +134,7 @@ TEST_CASE("SET refuses options that contradict each other before anything else",
   for (const char* const request :
        {"SET k v NX XX", "SET k v EX 1 PX 1", "SET k v EX 1 KEEPTTL", "SET k v KEEPTTL PX 1",
         "SET k v EX", "SET k v PERSIST", "SET k v EX 0 nonsense", "SET k v EX nonsense NX XX",
-        "SET k v IFEQ", "SET k v IFEQ x NX", "SET k v XX IFNE x", "SET k v IFEQ x IFEQ x",
+        "SET k v IFEQ", "SET k v NX IFEQ x", "SET k v XX IFNE x", "SET k v IFEQ x IFEQ x",
         "SET k v "}) {
     CAPTURE(request);
     CHECK(client.run(request) == error("ERR syntax error"));

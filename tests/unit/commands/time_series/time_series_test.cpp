@@ -231,4 +231,124 @@ TEST_CASE("Directives of time series refuse what the reference refuses", "[time 
   CHECK(client.run("CONFIG SET ts-encoding zip").find("zip") != std::string::npos);
 }
 
+TEST_CASE("Buckets between missing values and numbers are counted against the limit",
+          "[time series]") {
+  SeriesServer server;
+  TestClient client(server);
+  const std::string too_many = error("ERR TSDB: EMPTY would report too many buckets");
+  client.run("TS.ADD k 1000 nan");
+  client.run("TS.ADD k 1800000000000 5");
+  CHECK(client.run("TS.RANGE k - + AGGREGATION avg 10 EMPTY") == too_many);
+  CHECK(client.run("TS.REVRANGE k - + AGGREGATION avg 10 EMPTY") == too_many);
+  CHECK(client.run("TS.RANGE k - 1000 AGGREGATION avg 10 EMPTY") == array({sample(1000, "NaN")}));
+  client.run("TS.ADD few 3 nan");
+  client.run("TS.ADD few 25 5");
+  CHECK(client.run("TS.RANGE few - + AGGREGATION avg 10 EMPTY") ==
+        array({sample(0, "NaN"), sample(10, "NaN"), sample(20, "5")}));
+}
+
+TEST_CASE("Buckets up to the open one of a compaction are counted against the limit",
+          "[time series]") {
+  SeriesServer server;
+  TestClient client(server);
+  client.run("TS.CREATE a");
+  client.run("TS.CREATE b");
+  client.run("TS.CREATERULE a b AGGREGATION sum 10");
+  client.run("TS.MADD a 1 1 a 25 2");
+  const std::string open = "TS.RANGE b - + LATEST AGGREGATION sum 10 EMPTY";
+  CHECK(client.run(open) == array({sample(0, "1"), sample(10, "0"), sample(20, "2")}));
+  client.run("TS.ADD a 1800000000000 7");
+  CHECK(client.run(open) == error("ERR TSDB: EMPTY would report too many buckets"));
+  CHECK(client.run("TS.RANGE b - + AGGREGATION sum 10 EMPTY") ==
+        array({sample(0, "1"), sample(10, "0"), sample(20, "2")}));
+}
+
+TEST_CASE("Labels and reducers may be called as options are", "[time series]") {
+  SeriesServer server;
+  TestClient client(server);
+  client.run("TS.ADD s1 1 90 LABELS f cpu n x count y");
+  client.run("TS.ADD s2 1 45 LABELS f cpu n x count y");
+  client.run("TS.ADD s2 2 40");
+  const auto group = [](std::string_view name, const std::string& samples) {
+    return array({array({bulk(name), array({}), samples})});
+  };
+  CHECK(client.run("TS.MRANGE - + FILTER f=cpu GROUPBY n REDUCE count") ==
+        group("n=x", array({sample(1, "2"), sample(2, "1")})));
+  CHECK(client.run("TS.MREVRANGE - + FILTER f=cpu GROUPBY n REDUCE count") ==
+        group("n=x", array({sample(2, "1"), sample(1, "2")})));
+  CHECK(client.run("TS.MRANGE - + COUNT 1 FILTER f=cpu GROUPBY n REDUCE count") ==
+        group("n=x", array({sample(1, "2")})));
+  CHECK(client.run("TS.MRANGE - + AGGREGATION count 5 FILTER f=cpu GROUPBY n REDUCE count") ==
+        group("n=x", array({sample(0, "2")})));
+  CHECK(client.run("TS.MRANGE - + FILTER f=cpu GROUPBY count REDUCE sum") ==
+        group("count=y", array({sample(1, "135"), sample(2, "40")})));
+  for (const std::string label :
+       {"latest", "withlabels", "selected_labels", "align", "aggregation", "empty",
+        "buckettimestamp", "filter_by_ts", "filter_by_value", "excludeempty", "filter"}) {
+    CAPTURE(label);
+    client.run("TS.ADD t 1 3 LABELS of t " + label + " v");
+    CHECK(client.run("TS.MRANGE - + FILTER of=t GROUPBY " + label + " REDUCE max") ==
+          group(label + "=v", array({sample(1, "3")})));
+    client.run("DEL t");
+  }
+  CHECK(client.run("TS.MRANGE - + FILTER f=cpu GROUPBY n REDUCE sum EXCLUDEEMPTY") ==
+        error("ERR TSDB: EXCLUDEEMPTY is not allowed with GROUPBY"));
+  // The words of a key and of the ends of a range are no options either.
+  client.run("TS.ADD FILTER 1 3");
+  client.run("TS.ADD FILTER 2 3");
+  CHECK(client.run("TS.RANGE FILTER - + COUNT 1") == array({sample(1, "3")}));
+}
+
+TEST_CASE("A sum of values that are all missing is missing, and their count is 0",
+          "[time series]") {
+  SeriesServer server;
+  TestClient client(server);
+  client.run("TS.CREATE t1 LABELS f cpu n user");
+  client.run("TS.CREATE t2 LABELS f cpu n user");
+  client.run("TS.MADD t1 15 1 t1 17 4 t1 51 3 t1 73 5 t1 75 3 t2 3 1 t2 4 2 t2 51 3 t2 60 9");
+  const auto reduced = [&](const std::string& reducer) {
+    return client.run("TS.MRANGE 0 100 AGGREGATION max 10 EMPTY FILTER f=cpu GROUPBY n REDUCE " +
+                      reducer);
+  };
+  const auto rows = [](std::initializer_list<std::string_view> values) {
+    std::string samples = "*" + std::to_string(values.size()) + "\r\n";
+    int64_t timestamp = 0;
+    for (const std::string_view value : values) {
+      samples += sample(timestamp, value);
+      timestamp += 10;
+    }
+    return array({array({bulk("n=user"), array({}), samples})});
+  };
+  CHECK(reduced("sum") == rows({"2", "4", "NaN", "NaN", "NaN", "6", "9", "5"}));
+  CHECK(reduced("count") == rows({"1", "1", "0", "0", "0", "2", "1", "1"}));
+  CHECK(reduced("max") == rows({"2", "4", "NaN", "NaN", "NaN", "3", "9", "5"}));
+}
+
+TEST_CASE("SELECTED_LABELS names 50 labels at most", "[time series]") {
+  SeriesServer server;
+  TestClient client(server);
+  client.run("TS.ADD s 1 1 LABELS f cpu");
+  std::string labels;
+  for (int i = 0; i < 50; ++i) labels += " l" + std::to_string(i);
+  CHECK(client.run("TS.MGET SELECTED_LABELS" + labels + " FILTER f=cpu").starts_with("*1\r\n"));
+  for (const std::string command : {"TS.MGET", "TS.MRANGE - +", "TS.MREVRANGE - +"}) {
+    CAPTURE(command);
+    CHECK(client.run(command + " SELECTED_LABELS" + labels + " more FILTER f=cpu") ==
+          error("ERR TSDB: reached max size for SELECT_LABELS"));
+  }
+}
+
+TEST_CASE("A mean is there where the sum is too large for a number", "[time series]") {
+  SeriesServer server;
+  TestClient client(server);
+  const std::string large = "1.7976931348623157E308";
+  client.run("TS.CREATE k");
+  client.run("TS.MADD k 1 " + large + " k 2 " + large + " k 11 " + large + " k 12 -" + large);
+  CHECK(client.run("TS.RANGE k 0 3 AGGREGATION avg 5") == array({sample(0, large)}));
+  CHECK(client.run("TS.REVRANGE k - + AGGREGATION avg 10") ==
+        array({sample(10, "0"), sample(0, large)}));
+  client.run("TS.MADD k 21 -" + large + " k 22 -" + large + " k 23 nan k 24 -" + large);
+  CHECK(client.run("TS.RANGE k 20 + AGGREGATION avg 10") == array({sample(20, "-" + large)}));
+}
+
 }  // namespace latchkey::tests

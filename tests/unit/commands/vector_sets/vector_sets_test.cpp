@@ -1,5 +1,8 @@
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "commands/groups.h"
@@ -405,6 +408,102 @@ TEST_CASE("A large set costs less memory than its parts in other forms would", "
   const int64_t each = std::stoll(usage.substr(1)) / kElements;
   // The vector, 32 links of four bytes, the name and its place in the table, the rest.
   CHECK(each < kDimensions + 32 * 4 + 100);
+}
+
+TEST_CASE("A projection of large components is finite", "[vectors]") {
+  VectorsFixture server;
+  TestClient client(server);
+  for (const std::string quantization : {"NOQUANT", "Q8", "BIN"}) {
+    CAPTURE(quantization);
+    CHECK(client.run("VADD v REDUCE 2 VALUES 3 3e38 3e38 3e38 e " + quantization) == integer(1));
+    CHECK(client.run("VSIM v VALUES 3 3e38 3e38 3e38 WITHSCORES") == bulks({"e", "1"}));
+    const std::string dump = payload(client.run("DUMP v"));
+    CHECK(client.run_words({"RESTORE", "again", "0", dump}) == kOk);
+    const std::string vector = client.run("VEMB v e");
+    CHECK(client.run("VEMB again e") == vector);
+    if (quantization == "NOQUANT")
+      CHECK(vector == bulks({"1.7320508482001606e+38", "-1.7320506453760646e+38"}));
+    if (quantization == "Q8")
+      CHECK(vector == bulks({"1.7320508482001606e+38", "-1.7320508482001606e+38"}));
+    if (quantization == "BIN") CHECK(vector == bulks({"1", "-1"}));
+    // One of these is the largest that a sum of three can be, in each of the two sums.
+    for (const std::string signs : {"3e38 3e38", "3e38 -3e38", "-3e38 3e38", "-3e38 -3e38"}) {
+      CAPTURE(signs);
+      CHECK(client.run("VADD v REDUCE 2 VALUES 3 3e38 " + signs + " e " + quantization) ==
+            integer(0));
+      const std::string embedding = client.run("VEMB v e");
+      CHECK(embedding.find("inf") == std::string::npos);
+      CHECK(embedding.find("nan") == std::string::npos);
+    }
+    client.run("DEL v again");
+  }
+}
+
+TEST_CASE("A dump whose projection has what is no number is refused", "[vectors]") {
+  VectorsFixture server;
+  TestClient client(server);
+  client.run("VADD v REDUCE 1 VALUES 2 3 4 e NOQUANT");
+  constexpr size_t kFooter = 10;  // version and checksum
+  std::string body = payload(client.run("DUMP v"));
+  body.resize(body.size() - kFooter);
+  const auto with_factor = [&](float factor) {
+    const float own = 1 / std::sqrt(2.0F);
+    size_t at = body.find(blob({own}));
+    if (at == std::string::npos) at = body.find(blob({-own}));
+    REQUIRE(at != std::string::npos);
+    return rdb_dump(std::string(body).replace(at, sizeof factor, blob({factor})));
+  };
+  CHECK(client.run_words({"RESTORE", "other", "0", with_factor(2)}) == kOk);
+  for (const float factor : {INFINITY, -INFINITY, NAN})
+    CHECK(client.run_words({"RESTORE", "none", "0", with_factor(factor)}) ==
+          error("ERR Bad data format"));
+}
+
+TEST_CASE("A vector of a file may have no length or range, and is compared all the same",
+          "[vectors]") {
+  VectorsFixture server;
+  TestClient client(server);
+  client.run("VADD v VALUES 2 1 2 e");
+  constexpr size_t kFooter = 10;  // version and checksum
+  std::string body = payload(client.run("DUMP v"));
+  // What the range and the length are packed into is the last part: a byte that says it is a
+  // number, one that says how long it is, and the number with its first byte first; then the end.
+  body.resize(body.size() - kFooter);
+  const size_t at = body.size() - 1 - sizeof(uint64_t);
+  REQUIRE(body.substr(at - 2, 2) == "\x02\x81");
+  const auto with_scale = [&](float range, float length) {
+    std::string scale = blob({length, range});
+    std::reverse(scale.begin(), scale.end());
+    return rdb_dump(std::string(body).replace(at, scale.size(), scale));
+  };
+  for (const auto& [range, length] : {std::pair<float, float>{0, INFINITY},
+                                      {1, INFINITY},
+                                      {INFINITY, 1},
+                                      {NAN, NAN},
+                                      {-1, -1},
+                                      {3e38F, 3e38F},
+                                      {INFINITY, INFINITY}}) {
+    CAPTURE(range, length);
+    REQUIRE(client.run_words({"RESTORE", "r", "0", with_scale(range, length), "REPLACE"}) == kOk);
+    CHECK(client.run("VEMB r e").starts_with("*2\r\n"));
+    CHECK(client.run("VSIM r ELE e") == bulks({"e"}));
+    CHECK(client.run("VADD r VALUES 2 1 1 f") == integer(1));
+    CHECK(client.run("VCARD r") == integer(2));
+  }
+}
+
+TEST_CASE("VRANGE looks at the form of both ends before which end is which", "[vectors]") {
+  VectorsFixture server;
+  TestClient client(server);
+  client.run("VADD v VALUES 1 1 a");
+  const std::string wrong_end =
+      error("ERR '-' can only be used as first argument, '+' only as second");
+  CHECK(client.run("VRANGE v + x") == error("ERR invalid end range format"));
+  CHECK(client.run("VRANGE v x -") == error("ERR invalid start range format"));
+  CHECK(client.run("VRANGE v + [a") == wrong_end);
+  CHECK(client.run("VRANGE v [a -") == wrong_end);
+  CHECK(client.run("VRANGE v + +") == wrong_end);
+  CHECK(client.run("VRANGE v - -") == wrong_end);
 }
 
 }  // namespace latchkey::tests

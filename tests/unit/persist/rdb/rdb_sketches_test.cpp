@@ -150,6 +150,9 @@ TEST_CASE("A t-digest with impossible parts is refused", "[t-digest]") {
   CHECK(restore(client, "d", digest_body(NAN, 70, 2, 0, {1, 9, 1, 1})) == kBadData);
   CHECK(restore(client, "d", digest_body(1e300, 70, 2, 0, {1, 9, 1, 1})) == kBadData);
   CHECK(restore(client, "d", digest_body(10, 1, 2, 0, {1, 9, 1, 1})) == kBadData);
+  // Less room than digests of that compression have.
+  CHECK(restore(client, "d", digest_body(10, 69, 2, 0, {1, 9, 1, 1})) == kBadData);
+  CHECK(restore(client, "d", digest_body(10, 0, 0, 0, {})) == kBadData);
   CHECK(restore(client, "d", digest_body(10, 70, 1, 1, {1, 9, 1, 1})) == kBadData);
   CHECK(restore(client, "d", digest_body(10, 70, 0, 2, {})) == kBadData);
   CHECK(restore(client, "d", digest_body(10, 70, 2, 0, {1, 9, 0, 1})) == kBadData);
@@ -212,6 +215,25 @@ TEST_CASE("Damaged payloads are refused or harmless", "[sketches][top-k][t-diges
       client.run(request);
   }
   CHECK(refused > 300);
+}
+
+TEST_CASE("A t-digest that was merged with itself as often as can be is read again", "[t-digest]") {
+  SketchServer server;
+  TestClient client(server);
+  for (const std::string compression : {"1", "2", "3", "5", "10"}) {
+    CAPTURE(compression);
+    client.run("TDIGEST.CREATE d COMPRESSION " + compression);
+    for (int i = 0; i < 61; ++i) {
+      REQUIRE(client.run("TDIGEST.ADD d " + std::to_string(i)) == kOk);
+      REQUIRE(client.run("TDIGEST.MERGE d 1 d") == kOk);
+    }
+    REQUIRE(client.run("TDIGEST.ADD d 61") == kOk);
+    CHECK(client.run("TDIGEST.MERGE d 1 d") == error("ERR T-Digest: overflow detected"));
+    REQUIRE(restore(client, "e", dumped(client, "d")) == kOk);
+    CHECK(client.run("TDIGEST.MAX e") == bulk("61"));
+    CHECK(dumped(client, "e") == dumped(client, "d"));
+    client.run("DEL d e");
+  }
 }
 
 }  // namespace latchkey::tests

@@ -302,7 +302,7 @@ TEST_CASE("A link whose other end is not there, or is something else, is left al
   }
 }
 
-TEST_CASE("A mean that was kept in place of a sum is read as a sum", "[time series]") {
+TEST_CASE("A mean that was kept in place of a sum goes on as one", "[time series]") {
   SeriesServer server;
   TestClient client(server);
   Payload from;
@@ -407,6 +407,25 @@ TEST_CASE("A rule with impossible parts is refused", "[time series]") {
       value + part(5) + real_part(1) + part(0) + part(10) + part(0) + part(5) + part(1) + part(1);
   CHECK(reply(rule_part(10, 0, 13, 0) + weighted + part(0)) == kOk);
   CHECK(reply(rule_part(10, 0, 13, 0) + weighted) == kBad);
+}
+
+TEST_CASE("A mean whose sum is too large goes with its series to another server", "[time series]") {
+  SeriesServer server;
+  TestClient client(server);
+  client.run("TS.CREATE from");
+  client.run("TS.CREATE to");
+  client.run("TS.CREATERULE from to AGGREGATION avg 10");
+  const std::string large = "1.7976931348623157E308";
+  client.run("TS.MADD from 1 " + large + " from 2 " + large);
+  SeriesServer other;
+  TestClient reader(other);
+  REQUIRE(restore_linked(reader, "to", linked(server, "to")) == kOk);
+  REQUIRE(restore_linked(reader, "from", linked(server, "from")) == kOk);
+  CHECK(linked(other, "from") == linked(server, "from"));
+  CHECK(reader.run("TS.GET to LATEST") == sample(0, large));
+  CHECK(reader.run("TS.ADD from 3 " + large) == integer(3));
+  CHECK(reader.run("TS.ADD from 11 1") == integer(11));
+  CHECK(reader.run("TS.GET to") == sample(0, large));
 }
 
 }  // namespace latchkey::tests

@@ -133,7 +133,7 @@ TEST_CASE("No digest has more observations than can be counted", "[t-digest]") {
   CHECK_FALSE(twice.add_all(huge));
   CHECK(twice.weight() == int64_t{1} << 62);
   TDigest full(10);
-  full.load(state, {{1, INT64_MAX - 1}});
+  full.load(state, {{1, TDigest::kMostObservations - 1}});
   CHECK(full.add(3));
   CHECK_FALSE(full.add(3));
 }
@@ -170,6 +170,25 @@ TEST_CASE("A copy of a digest takes observations by itself", "[t-digest]") {
   CHECK(digest.max() == 3);
   // Memory is taken as observations come, not in advance.
   CHECK(TDigest(TDigest::kMaxCompression).memory_usage() < 1000);
+}
+
+TEST_CASE("No digest has more centroids than there is room for", "[t-digest]") {
+  for (const int64_t compression : {1, 2, 3, 5, 10}) {
+    CAPTURE(compression);
+    TDigest digest(compression);
+    // Weights that double from one number to the next keep centroids apart.
+    for (int i = 0; i < 60; ++i) {
+      REQUIRE(digest.add(i));
+      TDigest same(digest);
+      REQUIRE(digest.add_all(same));
+      digest.merge();
+      CHECK(digest.centroids().size() < digest.capacity());
+    }
+    CHECK(digest.weight() == (int64_t{1} << 61) - 2);
+    CHECK(digest.min() == 0);
+    CHECK(digest.max() == 59);
+    CHECK(digest.quantile(1) == 59);
+  }
 }
 
 }  // namespace latchkey::tests
