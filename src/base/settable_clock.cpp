@@ -12,7 +12,8 @@ int64_t SettableClock::wall_us() const {
   if (rate_ == 1) return std::min(shown_us_ + elapsed_us, kMaxUs);
   const double scaled_us = static_cast<double>(elapsed_us) * rate_;
   const auto room_us = static_cast<double>(kMaxUs - shown_us_);
-  return scaled_us >= room_us ? kMaxUs : shown_us_ + static_cast<int64_t>(scaled_us);
+  // The room is rounded.
+  return std::min(shown_us_ + static_cast<int64_t>(std::min(scaled_us, room_us)), kMaxUs);
 }
 
 void SettableClock::run_from(int64_t us) {

@@ -21,8 +21,9 @@ class SettableClock final : public Clock {
 
   static constexpr double kMinRate = 0.001;
   static constexpr double kMaxRate = 1'000'000;
-  // Microseconds since the Unix epoch, in the year 9999. Sums of such times do not overflow.
-  static constexpr int64_t kMaxUs = 253'402'300'799'000'000;
+  // Microseconds since the Unix epoch, the last of the year 9999. Sums of such times do not
+  // overflow.
+  static constexpr int64_t kMaxUs = 253'402'300'799'999'999;
 
   // `source` must outlive the clock.
   explicit SettableClock(const Clock& source) : source_(source) {}

@@ -144,7 +144,11 @@ Result<void, ConfigError> WholeServer::configure() {
 
 Result<void, ConfigError> WholeServer::set_clock() {
   const std::string& text = config_->values().clock;
-  if (server_.layer<testing::ClockControl>().start_as(text)) return {};
+  if (server_.layer<testing::ClockControl>().start_as(text)) {
+    // It watches from now on, by that clock.
+    server_.layer<locks::LockWatch>().reset();
+    return {};
+  }
   return fail_with(ConfigError::of(
       ConfigError::Kind::kWhole,
       "clock must be 'wall' or '[frozen] <time> [rate <factor>]', not '" + text + "'"));

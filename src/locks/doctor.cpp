@@ -63,7 +63,7 @@ std::string describe_state(const Record& record, int64_t now_ms) {
   if (!record.hold) return name + " is held by nobody.\n";
   const Hold& hold = *record.hold;
   std::string text = name + " is held by " + hold.holder->shown() + " since " +
-                     date_and_time(hold.since_ms) + " (" + duration(now_ms - hold.since_ms) + ")";
+                     date_and_time(hold.since_ms) + " (" + duration(held_ms(hold, now_ms)) + ")";
   text += hold.deadline_ms < 0 ? ", without a deadline.\n"
                                : ", until " + date_and_time(hold.deadline_ms) + ".\n";
   return text;

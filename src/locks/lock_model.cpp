@@ -653,6 +653,28 @@ void LockModel::client_gone(uint64_t client, int64_t now_ms) {
   }
 }
 
+std::vector<HeldLock> LockModel::held() const {
+  std::vector<HeldLock> all;
+  for (auto record = order_.rbegin(); record != order_.rend(); ++record) {
+    if (record->hold) all.push_back({record->place, record->known_by, *record->hold});
+  }
+  return all;
+}
+
+void LockModel::put_back(const HeldLock& lock, int64_t now_ms) {
+  Record& record = make(lock.place->database, lock.place->key);
+  if (record.hold) {
+    const Hold& hold = *record.hold;
+    if (hold.token == lock.hold.token && hold.holder->id == lock.hold.holder->id) return;
+    end_hold(record, EventKind::kFlushed, now_ms, nullptr);
+  }
+  record.known_by = lock.known_by;
+  Hold& hold = record.hold.emplace(lock.hold);
+  hold.holder_gone = !clients_.is_connected(hold.holder->id);
+  join_holder(record);
+  add_event(EventKind::kTaken, record, hold.holder, now_ms);
+}
+
 // --- Conclusions --------------------------------------------------------------------------------
 
 void LockModel::check_token(Record& record, const Token& token, uint64_t client, int64_t now_ms) {

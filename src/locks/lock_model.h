@@ -13,6 +13,7 @@
 // nothing.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -200,6 +201,11 @@ struct Hold {
   std::vector<uint64_t> takeover_losers = {};  // whose GETSET came after another's
 };
 
+// For how long it has been held; 0 where the clock was set back to a time before.
+inline int64_t held_ms(const Hold& hold, int64_t now_ms) {
+  return std::max<int64_t>(now_ms - hold.since_ms, 0);
+}
+
 struct PastHold {
   PartyRef holder = {};
   Token token = {};
@@ -239,6 +245,13 @@ struct Record {
   Record** held_first = nullptr;  // where the list begins; null while nobody has it
   Record* held_before = nullptr;
   Record* held_after = nullptr;
+};
+
+// A lock that was held, to be held again when a checkpoint is rolled back to.
+struct HeldLock {
+  PlaceRef place;
+  KnownBy known_by;
+  Hold hold;
 };
 
 class LockModel {
@@ -314,6 +327,9 @@ class LockModel {
   void swapped(int first, int second);
   // May be told again when it turns out that the client had more locks.
   void client_gone(uint64_t client, int64_t now_ms);
+  // The locks that are held, the most recently used last; and that one of them is held again.
+  std::vector<HeldLock> held() const;
+  void put_back(const HeldLock& lock, int64_t now_ms);
   // Forgets everything; ids go on.
   void reset();
 

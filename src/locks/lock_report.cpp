@@ -49,7 +49,7 @@ void lock_fields(ReplyBuilder& reply, const Record& record, int64_t now_ms) {
         : record.hold               ? name_of(hold.recipe)
                                     : "");
   field(reply, "since-ms", hold.since_ms);
-  field(reply, "held-ms", record.hold ? now_ms - hold.since_ms : 0);
+  field(reply, "held-ms", record.hold ? held_ms(hold, now_ms) : 0);
   field(reply, "deadline-ms", hold.deadline_ms);
   field(reply, "prolonged", hold.prolongations);
   field(reply, "refused", hold.refused);

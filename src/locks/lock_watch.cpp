@@ -100,6 +100,19 @@ void LockWatch::reset() {
   since_ms_ = server_.now_ms();
 }
 
+void LockWatch::put_back(const std::vector<HeldLock>& locks) {
+  if (!on_) return;
+  LockModel& model = this->model();
+  for (const HeldLock& lock : locks) {
+    Keyspace& keyspace = server_.database(lock.place->database);
+    const store::KeyRef ref = keyspace.find(lock.place->key, Keyspace::kPeek);
+    if (!ref) continue;
+    keyspace.mark_lock(ref);
+    model.put_back(lock, server_.now_ms());
+    any_ = true;
+  }
+}
+
 void LockWatch::publish(const Finding& finding) {
   if (!server_.settings().lock_notify) return;
   server_.pubsub().publish(std::string(kChannelPrefix) + finding.place->key,

@@ -40,7 +40,12 @@ class LockWatch final : public server::LockClaims,
   bool is_on() const { return on_; }
   // Up to date.
   LockModel& model();
+  // When all is forgotten, the time begins anew.
   void reset();
+  // The locks that are held, for a checkpoint; and, when it has been rolled back to, the watch of
+  // those whose keys are there again. What is known of others stays.
+  std::vector<HeldLock> held() { return model().held(); }
+  void put_back(const std::vector<HeldLock>& locks);
   int64_t watching_since_ms() const { return since_ms_; }
   // LockModel::guard() and its reverse. While there are guards all changes of keys are looked at.
   bool guard(int database, std::string_view lock, std::vector<base::GlobPattern> globs);

@@ -13,6 +13,10 @@ namespace {
 enum class Doing : uint8_t { kHolding, kWaiting };
 
 struct Stretch {
+  // One that ended, by a clock that was set back, before it began lies between the two times.
+  Stretch(Doing what, int64_t began_ms, int64_t ended_ms)
+      : doing(what), from_ms(std::min(began_ms, ended_ms)), to_ms(std::max(began_ms, ended_ms)) {}
+
   Doing doing;
   int64_t from_ms;
   int64_t to_ms;
@@ -165,12 +169,12 @@ class PictureMaker {
   void stop_holding(int64_t time_ms) {
     if (holder_ == nullptr) return;
     if (Row* row = row_of(holder_))
-      row->stretches.push_back({Doing::kHolding, holds_since_ms_, time_ms});
+      row->stretches.emplace_back(Doing::kHolding, holds_since_ms_, time_ms);
     holder_ = nullptr;
   }
   static void stop_waiting(Row& row, int64_t time_ms) {
     if (!row.waits_since_ms) return;
-    row.stretches.push_back({Doing::kWaiting, *row.waits_since_ms, time_ms});
+    row.stretches.emplace_back(Doing::kWaiting, *row.waits_since_ms, time_ms);
     row.waits_since_ms.reset();
   }
 
@@ -186,7 +190,7 @@ Picture make_picture(const LockModel& model, const Record& record, int64_t now_m
   std::optional<int64_t> first_ms;
   for (const Event& event : model.log()) {
     if (!(*event.place == *record.place)) continue;
-    if (!first_ms) first_ms = event.time_ms;
+    first_ms = std::min(first_ms.value_or(event.time_ms), event.time_ms);
     maker.add(event);
   }
   maker.end(now_ms);

@@ -121,6 +121,10 @@ class Replica final : public server::ReplicaLink {
   // Moves what is due to the client's output. Returns when the next bytes are due; INT64_MAX where
   // there are none.
   int64_t release_delayed(int64_t now_ms);
+  // All of it is due so much earlier.
+  void clock_went_back(int64_t by_ms) {
+    for (Delayed& delayed : delayed_) delayed.due_ms -= by_ms;
+  }
   // Copies the bytes held for `other`. REQUIRES: no bytes are held.
   void hold_as(const Replica& other) { held_.append(other.held_); }
 

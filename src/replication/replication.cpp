@@ -468,6 +468,11 @@ void Replication::send_all_delayed() {
   release_delayed(INT64_MAX);
 }
 
+void Replication::clock_went_back(int64_t by_ms) {
+  for (Replica* replica : replicas_) replica->clock_went_back(by_ms);
+  send_delayed();
+}
+
 void Replication::write_clock() {
   if (server_.is_replica()) {
     if (replica_role_->session() != nullptr) replica_role_->session()->ask_for_clock();

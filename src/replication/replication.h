@@ -151,6 +151,8 @@ class Replication {
   void send_delayed();
   // Sends all delayed bytes at once.
   void send_all_delayed();
+  // That clock was set back by so much: what is delayed is sent when it would have been.
+  void clock_went_back(int64_t by_ms);
 
   // --- Figures ----------------------------------------------------------------------------------
   server::ReplicationFigures figures() const;

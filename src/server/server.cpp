@@ -397,11 +397,14 @@ void Server::wake_at(int64_t time_ms) {
 }
 
 void Server::data_clock_moved() {
-  if (loop_ == nullptr) {
-    refresh_clock();
-  } else {
-    wake();
+  const int64_t before_ms = now_ms();
+  refresh_clock();
+  if (now_ms() < before_ms) {
+    clients_.clock_went_back(before_ms - now_ms());
+    blocking_->clock_went_back(before_ms - now_ms());
+    pauses_->clock_went_back(before_ms - now_ms());
   }
+  if (loop_ != nullptr) wake();
 }
 
 void Server::wake() {

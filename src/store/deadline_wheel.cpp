@@ -17,7 +17,7 @@ bool is_empty(const DeadlineNode& sentinel) {
 
 }  // namespace
 
-DeadlineWheel::DeadlineWheel(int64_t now_ms) : current_(tick_of(now_ms)) {
+DeadlineWheel::DeadlineWheel(int64_t now_ms) : current_(tick_of(now_ms)), seen_(current_) {
   for (auto& level : slots_) {
     for (auto& sentinel : level) make_empty(sentinel);
   }

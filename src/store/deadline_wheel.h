@@ -69,11 +69,13 @@ class DeadlineWheel {
     }
   }
 
-  // Calls fn(node), which must change nothing, for every node with deadline <= until_ms that shares
-  // a tick with the earliest of them. False when there is none. Costs what advance() does, and a
-  // look at each node of that tick.
+  // Calls fn(node) for every node with deadline <= until_ms that shares a tick with the earliest of
+  // them. fn changes nothing and returns true, or has the node deferred beyond until_ms and returns
+  // false: then it is as if the node were not there. False when there is none. `now_ms` is not
+  // after `until_ms`. Costs what advance() does, and a look at each node of that tick.
   template <typename Fn>
-  bool first_due(int64_t until_ms, Fn&& fn) {
+  bool first_due(int64_t now_ms, int64_t until_ms, Fn&& fn) {
+    see(now_ms);
     // A node is in the slot of the tick behind its deadline's.
     const int64_t target = tick_of(until_ms) + 1;
     for (bool found = false;;) {
@@ -92,8 +94,7 @@ class DeadlineWheel {
           unlink(each);
           place(each);
         } else if (each.deadline_ms <= until_ms) {
-          found = true;
-          fn(each);
+          found |= fn(each);
         }
       }
       if (found) return true;
@@ -106,9 +107,8 @@ class DeadlineWheel {
   // when the budget ended it.
   template <typename OnDue>
   bool advance(int64_t now_ms, size_t budget, OnDue&& on_due) {
+    see(now_ms);
     const int64_t target = tick_of(now_ms);
-    // first_due() may have gone one tick ahead.
-    if (target + 1 < current_) rewind(target);
     for (;;) {
       DeadlineNode* node = next_candidate(target);
       if (node == nullptr) return true;
@@ -142,6 +142,13 @@ class DeadlineWheel {
   DeadlineNode* next_candidate(int64_t target);
   void enter(int64_t tick);
   bool is_cascading(const DeadlineNode& node) const { return &node == cascading_.next; }
+  // Sets the wheel back when the clock was. That the wheel is ahead of the clock does not tell:
+  // first_due() goes ahead, and then every node in its way has been seen.
+  void see(int64_t now_ms) {
+    const int64_t tick = tick_of(now_ms);
+    if (tick < seen_) rewind(tick);
+    seen_ = tick;
+  }
   // Sets the wheel back to an earlier tick.
   void rewind(int64_t tick);
   // Moves the nodes of a slot to the end of cascading_.
@@ -151,6 +158,7 @@ class DeadlineWheel {
   std::array<uint64_t, kLevels> occupied_{};                     // bit set: the slot may hold nodes
   DeadlineNode cascading_;  // nodes of slots just entered, which will be placed at a lower level
   int64_t current_ = 0;     // every tick before this one has been processed
+  int64_t seen_ = 0;        // the tick of the time at the last call
   size_t size_ = 0;
   __int128 deadline_sum_ = 0;
 };

@@ -39,7 +39,7 @@ uint64_t score_of(const Environment& environment, const Entry& entry, EvictionOr
   constexpr uint64_t kHighestFrequency = 255;
   switch (order) {
     case EvictionOrder::kIdlest:
-      return (environment.access_clock - entry.access()) & Entry::kMaxAccess;
+      return idle_seconds(environment, entry.access());
     case EvictionOrder::kLeastFrequent:
       return kHighestFrequency - lfu_counter(environment, entry.access());
     case EvictionOrder::kNearestDeadline:
@@ -90,8 +90,7 @@ Evictor::Victim Evictor::choose_random(std::span<const std::unique_ptr<Keyspace>
     if (!has_candidates(keyspace, volatile_only)) continue;
     Victim victim;
     if (keyspace.has_keys_to_keep()) {
-      const Entry* entry = keyspace.random_unkept_entry();
-      if (entry != nullptr && (!volatile_only || entry->has_deadline()))
+      if (const Entry* entry = keyspace.random_unkept_entry(volatile_only); entry != nullptr)
         victim = {&keyspace, std::string(entry->key())};
     } else if (volatile_only) {
       sample_visible(keyspace, 1, [&](const Entry& entry) {
@@ -109,10 +108,9 @@ void Evictor::sample(Keyspace& keyspace, EvictionOrder order, bool volatile_only
   const Environment& environment = keyspace.environment();
   if (keyspace.has_keys_to_keep()) {
     for (size_t i = 0; i < samples; ++i) {
-      const Entry* entry = keyspace.random_unkept_entry();
+      const Entry* entry = keyspace.random_unkept_entry(volatile_only);
       if (entry == nullptr) return;
-      if (!volatile_only || entry->has_deadline())
-        offer(score_of(environment, *entry, order), keyspace, *entry);
+      offer(score_of(environment, *entry, order), keyspace, *entry);
     }
     return;
   }

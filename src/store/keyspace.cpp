@@ -81,6 +81,14 @@ uint32_t initial_access(const Environment& environment) {
   return (minutes_clock(environment) << 8) | kInitialFrequency;
 }
 
+uint32_t idle_seconds(const Environment& environment, uint32_t access) {
+  // The access clock wraps around after 194 days. An entry that seems to be idle for more than
+  // three quarters of that was used by a clock that has been set back since.
+  constexpr uint32_t kLongest = Entry::kMaxAccess / 4 * 3;
+  const uint32_t idle = (environment.access_clock - access) & Entry::kMaxAccess;
+  return idle > kLongest ? 0 : idle;
+}
+
 uint8_t lfu_counter(const Environment& environment, uint32_t access) {
   const uint32_t counter = access & 0xff;
   if (environment.lfu_decay_minutes <= 0) return static_cast<uint8_t>(counter);
@@ -213,7 +221,7 @@ void Keyspace::remove_expired(Entry** slot, uint64_t hash) {
   forget_elements(*entry);
   count_out(*entry);
   table_.erase(slot, hash);
-  if (undo_log_ != nullptr) return keep_or_dispose(entry, hash, true);
+  if (undo_log_ != nullptr) return keep_removed(entry, hash, true);
   dispose(environment_, entry, true);
 }
 
@@ -472,7 +480,7 @@ void Keyspace::erase(KeyRef& ref, bool lazily) {
   if (entry->has_deadline()) deadlines_->erase(entry->node());
   forget_elements(*entry);
   count_out(*entry);
-  if (undo_log_ != nullptr) return keep_or_dispose(entry, ref.hash_, lazily);
+  if (undo_log_ != nullptr) return keep_removed(entry, ref.hash_, lazily);
   dispose(environment_, entry, lazily);
 }
 
@@ -525,6 +533,7 @@ DetachedEntry Keyspace::detach(KeyRef& ref) {
   if (entry->has_deadline()) deadlines_->erase(entry->node());
   forget_elements(*entry);
   count_out(*entry);
+  if (undo_log_ != nullptr) forget_absence(entry->key(), ref.hash_);
   return DetachedEntry(entry, deadline_ms);
 }
 
@@ -601,26 +610,40 @@ bool Keyspace::expire_keys(size_t budget) {
 
 bool Keyspace::first_due(int64_t until_ms, std::vector<Due>* out) {
   if (environment_.expired != Environment::Expired::kRemove) return false;
-  const auto first = [&](DeadlineNode& node) {
-    out->push_back({node.deadline_ms, std::string(Entry::of(node).key()), false});
+  const auto add = [&](DeadlineWheel& wheel, DeadlineNode& node, const Entry& entry) {
+    // As expire_due() does: the key will not expire.
+    const bool hidden = is_hidden(entry);
+    if (hidden) {
+      wheel.defer(node, until_ms + kHiddenDelayMs);
+    } else {
+      out->push_back({node.deadline_ms, std::string(entry.key()), &wheel != deadlines_.get()});
+    }
+    return !hidden;
   };
-  const auto first_elements = [&](DeadlineNode& node) {
-    const Entry& entry = *static_cast<ElementDeadline&>(node).entry;
-    out->push_back({node.deadline_ms, std::string(entry.key()), true});
+  const auto key = [&](DeadlineNode& node) { return add(*deadlines_, node, Entry::of(node)); };
+  const auto elements = [&](DeadlineNode& node) {
+    return add(*element_deadlines_, node, *static_cast<ElementDeadline&>(node).entry);
   };
-  const bool any = deadlines_ != nullptr && deadlines_->first_due(until_ms, first);
+  const int64_t now_ms = environment_.now_ms;
+  const bool any = deadlines_ != nullptr && deadlines_->first_due(now_ms, until_ms, key);
   return (element_deadlines_ != nullptr &&
-          element_deadlines_->first_due(until_ms, first_elements)) ||
+          element_deadlines_->first_due(now_ms, until_ms, elements)) ||
          any;
 }
 
-void Keyspace::expire(const Due& due) {
-  KeyRef ref = find(due.key, kPeek);  // removes a key whose time has come
-  if (!ref || !due.elements_only || ref->form() != Entry::Form::kValue) return;
-  const ElementDeadline* node = ref->value()->element_deadline();
-  const bool indexed = node != nullptr && node->next != nullptr;
-  if (indexed && node->deadline_ms <= environment_.now_ms)
-    expire_elements_of(**ref.slot_, SIZE_MAX);
+int64_t Keyspace::expire(const Due& due) {
+  const KeyRef ref = find(due.key, kPeek);  // removes a key whose time has come
+  if (!due.elements_only) return kNoDeadline;
+  const auto elements_due_ms = [](const KeyRef& found) {
+    if (!found || found->form() != Entry::Form::kValue) return kNoDeadline;
+    const ElementDeadline* node = found->value()->element_deadline();
+    const bool indexed = node != nullptr && node->next != nullptr;
+    return indexed ? node->deadline_ms : kNoDeadline;
+  };
+  const int64_t due_ms = elements_due_ms(ref);
+  if (due_ms == kNoDeadline || due_ms > environment_.now_ms) return due_ms;
+  expire_elements_of(**ref.slot_, SIZE_MAX);
+  return elements_due_ms(find(due.key, kPeek));
 }
 
 // --- Packed collections -------------------------------------------------------------------------

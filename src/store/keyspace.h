@@ -136,6 +136,8 @@ struct Environment {
 // The access field of an entry that is used at this time, and of a new entry.
 uint32_t touched_access(const Environment& environment, uint32_t access, base::Random& random);
 uint32_t initial_access(const Environment& environment);
+// Seconds since an entry was used; under LRU.
+uint32_t idle_seconds(const Environment& environment, uint32_t access);
 // The LFU counter after decay, 0 .. 255.
 uint8_t lfu_counter(const Environment& environment, uint32_t access);
 
@@ -406,9 +408,10 @@ class Keyspace {
   // Appends what is due by `until_ms` in the same tick of 16 ms as the first that is due; in no
   // order. False when nothing is due by then.
   bool first_due(int64_t until_ms, std::vector<Due>* out);
-  // Removes the key, or its due elements, if it is still due. REQUIRES: due.deadline_ms <= now_ms
-  // of the environment.
-  void expire(const Due& due);
+  // Removes the key, or its due elements, if it is still due. Returns when more of its elements are
+  // due; kNoDeadline where the key was to expire, or no element of it has a deadline. REQUIRES:
+  // due.deadline_ms <= now_ms of the environment.
+  int64_t expire(const Due& due);
 
   // --- Checkpoints (store/undo_log.h) ------------------------------------------------------------
 
@@ -423,9 +426,12 @@ class Keyspace {
   }
   // Whether there are keys that must be kept.
   bool has_keys_to_keep() const;
-  // A key, chosen at random, whose removal frees memory at once, because the undo log does not want
-  // it; null when none is found in a few attempts. REQUIRES: has_keys_to_keep().
-  const Entry* random_unkept_entry();
+  // A key, chosen nearly at random, whose removal frees memory at once, because the undo log does
+  // not want it; neither expired nor hidden; with a deadline if `volatile_only`. Null when there is
+  // none. REQUIRES: has_keys_to_keep(). Costs a few lookups; where hardly a key is of that kind, a
+  // search through the keys that have changed since the checkpoint, or through all if these are
+  // fewer, but not again while there is none.
+  const Entry* random_unkept_entry(bool volatile_only);
 
   // --- Figures ----------------------------------------------------------------------------------
 
@@ -516,8 +522,13 @@ class Keyspace {
   void keep_copy(Entry& entry, uint64_t hash);
   // Keeps that there was no such key, unless the log knows better.
   void keep_absence(std::string_view key, uint64_t hash);
-  // Takes an entry that was removed from the table.
+  // Takes an entry that was removed from the table, and replaced by another one.
   void keep_or_dispose(Entry* entry, uint64_t hash, bool lazily);
+  // Takes an entry that was removed from the table, which does not have the key any more.
+  void keep_removed(Entry* entry, uint64_t hash, bool lazily);
+  // The key is removed. If it was made since the checkpoint, it is again as it was then, and the
+  // log need not tell: drops what it has of it, and returns true.
+  bool forget_absence(std::string_view key, uint64_t hash);
   // Moves the contents into the log, which leaves the keyspace empty; false when the log has them
   // already.
   bool keep_contents();

@@ -28,6 +28,7 @@ void UndoLog::reset() {
   if (cleared_ != nullptr) cleared_->clear(/*lazily=*/true);
   cleared_.reset();
   touched_ = {};
+  searched_in_vain_ = {};
 }
 
 void UndoLog::free_saved() {
@@ -69,6 +70,7 @@ void UndoLog::keep(Entry* entry, uint64_t hash) {
   }
   saved_bytes_ += entry->memory_usage();
   saved_.insert(entry, hash);
+  searched_in_vain_ = {};
 }
 
 void UndoLog::note_access(uint64_t hash, uint32_t access) {
@@ -87,6 +89,7 @@ void UndoLog::absorb(UndoLog& newer) {
   // Of a key that both have kept this log has the older state, which is the one that counts.
   Keyspace::Table added = std::move(newer.saved_);
   newer.saved_ = Keyspace::Table(environment_.secret);
+  searched_in_vain_ = {};
   const bool added_wins = added.size() > saved_.size();
   if (added_wins) {
     std::swap(saved_, added);
@@ -152,6 +155,22 @@ void Keyspace::keep_or_dispose(Entry* entry, uint64_t hash, bool lazily) {
   undo_log_->keep(entry, hash);
 }
 
+void Keyspace::keep_removed(Entry* entry, uint64_t hash, bool lazily) {
+  if (forget_absence(entry->key(), hash)) return dispose(environment_, entry, lazily);
+  keep_or_dispose(entry, hash, lazily);
+}
+
+bool Keyspace::forget_absence(std::string_view key, uint64_t hash) {
+  // What was kept before the database was cleared is about the contents that it had.
+  if (undo_log_->cleared_ != nullptr) return false;
+  Entry** slot = undo_log_->saved_.find(key, hash);
+  if (slot == nullptr || ((*slot)->flags_ & Entry::kAbsent) == 0) return false;
+  Entry* absent = undo_log_->saved_.erase(slot, hash);
+  undo_log_->saved_bytes_ -= absent->memory_usage();
+  free_entry(absent);
+  return true;
+}
+
 bool Keyspace::keep_contents() {
   if (undo_log_->cleared_ != nullptr) return false;
   auto cleared = std::make_unique<Keyspace>(index_, environment_);
@@ -165,15 +184,34 @@ bool Keyspace::has_keys_to_keep() const {
   return undo_log_ != nullptr && undo_log_->cleared_ == nullptr;
 }
 
-const Entry* Keyspace::random_unkept_entry() {
+const Entry* Keyspace::random_unkept_entry(bool volatile_only) {
   constexpr int kAttempts = 16;
-  if (undo_log_->saved_.empty()) return nullptr;
-  for (int i = 0; i < kAttempts; ++i) {
-    const Entry* kept = undo_log_->saved_.random(environment_.random);
-    const Entry* entry = table_.find_item(kept->key());
-    if (entry != nullptr && !is_expired(*entry)) return entry;
+  bool& searched_in_vain = undo_log_->searched_in_vain_[volatile_only ? 1 : 0];
+  // A key that is in both has changed since the checkpoint. The log has those too that are gone,
+  // the table those that have not changed.
+  const Table& sampled = table_.size() < undo_log_->saved_.size() ? table_ : undo_log_->saved_;
+  if (searched_in_vain || sampled.empty()) return nullptr;
+  const Entry* found = nullptr;
+  bool any = false;
+  const auto look_at = [&](const Entry* candidate) {
+    const uint64_t hash = table_.hash(candidate->key());
+    Entry** slot = table_.find(candidate->key(), hash);
+    if (slot == nullptr || undo_log_->saved_.find(candidate->key(), hash) == nullptr) return;
+    if (volatile_only && !(*slot)->has_deadline()) return;
+    any = true;
+    if (!is_expired(**slot) && !is_hidden(**slot)) found = *slot;
+  };
+  for (int i = 0; i < kAttempts && found == nullptr; ++i)
+    look_at(sampled.random(environment_.random));
+  // There are few or none: all from a random place on, and then all, are looked at.
+  for (uint64_t cursor : {environment_.random.next(), uint64_t{0}}) {
+    while (found == nullptr) {
+      cursor = sampled.scan(cursor, look_at);
+      if (cursor == 0) break;
+    }
   }
-  return nullptr;
+  searched_in_vain = !any;
+  return found;
 }
 
 const Entry* Keyspace::put_back(Entry* saved, bool* existed) {

@@ -6,7 +6,8 @@
 //     - an entry that is replaced or removed is moved into the log, not copied;
 //     - an entry that is changed in place, or moves to another key, is copied (the bytes of large
 //       strings are shared instead);
-//     - for a key that did not exist the log keeps an entry without a value, marked as absent.
+//     - for a key that did not exist the log keeps an entry without a value, marked as absent, as
+//       long as the key exists.
 //
 // A database that is cleared moves into the log as a whole, and what happens to the new one need
 // not be kept. SWAPDB exchanges the logs of two databases together with their contents, so a log
@@ -52,7 +53,11 @@ class UndoLog {
 
   // Whether what the key is now must be kept before it changes.
   bool wants(std::string_view key, uint64_t hash) {
-    return cleared_ == nullptr && saved_.find(key, hash) == nullptr;
+    if (cleared_ != nullptr) return false;
+    if (saved_.find(key, hash) == nullptr) return true;
+    // The key is about to change, or to be there again.
+    searched_in_vain_ = {};
+    return false;
   }
 
   // Adds what the newer log holds. REQUIRES: newer.below() is this log. Costs O(keys) of the
@@ -106,6 +111,9 @@ class UndoLog {
   std::unique_ptr<Keyspace> cleared_;
   std::array<Touched, kTouchedKeys> touched_{};
   size_t next_touched_ = 0;
+  // Whether Keyspace::random_unkept_entry() has found that there is no such entry, and no key has
+  // changed since: among all, and among those with a deadline.
+  std::array<bool, 2> searched_in_vain_{};
 };
 
 }  // namespace latchkey::store

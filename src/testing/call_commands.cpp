@@ -174,7 +174,8 @@ void calls_help(CommandContext& ctx) {
              });
 }
 
-constexpr uint32_t kFlags = kAdmin | kNoScript | kLoading | kStale | kProtected;
+// What waits because of a pause, or of FAULT's, can be looked at meanwhile.
+constexpr uint32_t kFlags = kAdmin | kNoScript | kLoading | kStale | kProtected | kDuringPause;
 
 constexpr CommandRow kCallsSubcommands[] = {
     {"COUNT",

@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "locks/lock_watch.h"
 #include "script/engine.h"
 #include "script/function_dump.h"
 #include "server/acl/access_control.h"
@@ -168,6 +170,31 @@ class UsersParticipant final : public CheckpointParticipant {
   Server& server_;
 };
 
+// --- Locks ---------------------------------------------------------------------------------------
+
+class LocksParticipant final : public CheckpointParticipant {
+ public:
+  explicit LocksParticipant(Server& server) : server_(server) {}
+
+  std::unique_ptr<State> save() override {
+    auto saved = std::make_unique<Saved>();
+    if (locks::LockWatch* watch = server_.find_layer<locks::LockWatch>(); watch != nullptr)
+      saved->locks = watch->held();
+    return saved;
+  }
+  void restore(State& state) override {
+    if (locks::LockWatch* watch = server_.find_layer<locks::LockWatch>(); watch != nullptr)
+      watch->put_back(static_cast<Saved&>(state).locks);
+  }
+
+ private:
+  struct Saved final : State {
+    std::vector<locks::HeldLock> locks;
+  };
+
+  Server& server_;
+};
+
 // --- The clock -----------------------------------------------------------------------------------
 
 class ClockParticipant final : public CheckpointParticipant {
@@ -204,6 +231,8 @@ std::vector<std::unique_ptr<CheckpointParticipant>> standard_participants(Server
   all.push_back(std::make_unique<ConfigParticipant>(server));
   all.push_back(std::make_unique<UsersParticipant>(server));
   all.push_back(std::make_unique<ClockParticipant>(server));
+  // After the clock, so that what it tells has the time that is shown then.
+  all.push_back(std::make_unique<LocksParticipant>(server));
   return all;
 }
 

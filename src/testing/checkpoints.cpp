@@ -1,11 +1,14 @@
 #include "testing/checkpoints.h"
 
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
+#include "cluster/cluster.h"
 #include "persist/rdb/dump_payload.h"
 #include "server/observe/info.h"
 #include "server/server.h"
+#include "store/time_series/label_index.h"
 #include "store/undo_log.h"
 #include "testing/checkpoint_participants.h"
 
@@ -131,6 +134,22 @@ void Checkpoints::drop_all(std::string_view reason) {
 
 // --- Rolling back --------------------------------------------------------------------------------
 
+namespace {
+
+// The series that a compaction rule links with that of the entry.
+void add_linked(const Entry& entry, std::vector<const Entry*>* entries) {
+  const auto& series = static_cast<const store::TimeSeries&>(*entry.value());
+  const store::SeriesIndex& index = *series.index();
+  if (const store::TimeSeries* source = index.source(series); source != nullptr)
+    entries->push_back(&source->entry());
+  for (const store::CompactionRule& rule : series.rules()) {
+    const store::TimeSeries* destination = index.destination(series, rule);
+    if (destination != nullptr) entries->push_back(&destination->entry());
+  }
+}
+
+}  // namespace
+
 void Checkpoints::rollback(std::string_view name) {
   const size_t index = index_of(name);
   while (stack_.size() > index + 1) merge_newest();
@@ -147,6 +166,9 @@ void Checkpoints::rollback(std::string_view name) {
   if (any_whole) server_.events().flushed();
   for (size_t i = 0; i < checkpoint.states.size(); ++i)
     participants_[i]->restore(*checkpoint.states[i]);
+  // Keys may be back in slots that have become another node's.
+  if (cluster::Cluster* node = server_.find_layer<cluster::Cluster>(); node != nullptr)
+    node->slot_migration().trim_unowned();
 }
 
 void Checkpoints::restore_order() {
@@ -170,13 +192,44 @@ void Checkpoints::restore_database(Keyspace& database, UndoLog& log) {
     database.swap(*contents);
     contents->clear(/*lazily=*/true);
   }
+  std::vector<Restored> keys;
   log.restore_keys(database, [&](std::string_view key, bool existed, const Entry* entry) {
-    if (entry == nullptr && !existed) return;
-    if (!whole) propagate_key(database.index(), key, entry);
-    if (entry == nullptr) return events.removed(database, key);
-    events.changed(database, key, EventClass::kGeneric, "restore");
+    if (entry != nullptr || existed) keys.push_back({std::string(key), entry});
   });
-  if (whole) propagate_contents(database);
+  // When all keys are back: the payload of a time series names those that its rules link it with.
+  if (whole) {
+    propagate_contents(database);
+  } else {
+    propagate_keys(database.index(), keys);
+  }
+  for (const auto& [key, entry] : keys) {
+    if (entry == nullptr) {
+      events.removed(database, key);
+    } else {
+      events.changed(database, key, EventClass::kGeneric, "restore");
+    }
+  }
+}
+
+void Checkpoints::propagate_keys(int database, const std::vector<Restored>& keys) {
+  if (!server_.propagation().wanted()) return;
+  std::vector<const Entry*> entries;
+  for (const auto& [key, entry] : keys) {
+    if (entry != nullptr) {
+      entries.push_back(entry);
+    } else {
+      propagate_key(database, key, nullptr);
+    }
+  }
+  // RESTORE makes another series of the key, which the series at the other ends of its links do
+  // not know: these are made anew as well.
+  std::unordered_set<const Entry*> propagated;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const Entry& entry = *entries[i];
+    if (!propagated.insert(&entry).second) continue;
+    propagate_key(database, entry.key(), &entry);
+    if (entry.type() == store::Type::kTimeSeries) add_linked(entry, &entries);
+  }
 }
 
 void Checkpoints::propagate_key(int database, std::string_view key, const Entry* entry) {

@@ -88,6 +88,12 @@ class Checkpoints {
   // Undoes SWAPDBs.
   void restore_order();
   void restore_database(store::Keyspace& database, store::UndoLog& log);
+  // Keys that are put back, and those that do not exist any more, whose entry is null.
+  struct Restored {
+    std::string key;
+    const store::Entry* entry;
+  };
+  void propagate_keys(int database, const std::vector<Restored>& keys);
   void propagate_key(int database, std::string_view key, const store::Entry* entry);
   void propagate_contents(const store::Keyspace& database);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "base/settable_clock.h"
 #include "base/text/number.h"
@@ -101,8 +102,11 @@ void ClockControl::make(const Move& move) {
 
 void ClockControl::moved() {
   warn_once();
+  replication::Replication& replication = server_.layer<replication::Replication>();
+  const int64_t before_ms = server_.now_ms();
   server_.data_clock_moved();
-  server_.layer<replication::Replication>().tell_clock();
+  if (server_.now_ms() < before_ms) replication.clock_went_back(before_ms - server_.now_ms());
+  replication.tell_clock();
 }
 
 void ClockControl::warn_once() {
@@ -114,54 +118,59 @@ void ClockControl::warn_once() {
       "not expired in it may be expired when they are loaded under the machine's time.");
 }
 
-std::vector<ClockControl::Due> ClockControl::first_due(int64_t until_ms) {
-  std::vector<Due> due;
+ClockControl::ByDeadline ClockControl::first_due(int64_t until_ms, int64_t* end_ms) {
+  constexpr int64_t kTickMs = 16;
+  ByDeadline due;
   if (!server_.expiry().is_enabled()) return due;
   std::vector<store::Keyspace::Due> found;
   for (int i = 0; i < server_.database_count(); ++i) {
     found.clear();
     server_.database(i).first_due(until_ms, &found);
-    for (store::Keyspace::Due& each : found) due.push_back({i, std::move(each)});
+    for (store::Keyspace::Due& each : found) due.emplace(each.deadline_ms, Due{i, std::move(each)});
   }
-  std::stable_sort(due.begin(), due.end(), [](const Due& a, const Due& b) {
-    return a.what.deadline_ms < b.what.deadline_ms;
-  });
+  if (due.empty()) return due;
+  // Each database has told of one tick of its own: only what is due in the first of these ticks can
+  // come next.
+  *end_ms = (due.begin()->first | (kTickMs - 1)) + 1;
+  due.erase(due.lower_bound(*end_ms), due.end());
   return due;
+}
+
+void ClockControl::expire_first(ByDeadline& due, int64_t end_ms) {
+  auto first = due.extract(due.begin());
+  const Due& each = first.mapped();
+  const int64_t next_ms = server_.database(each.database).expire(each.what);
+  if (next_ms == store::Keyspace::kNoDeadline || next_ms >= end_ms) return;
+  first.key() = next_ms;
+  due.insert(std::move(first));
 }
 
 void ClockControl::pass_until(int64_t target_us) {
   const int64_t target_ms = target_us / kUsPerMs;
   server::Tasks& tasks = server_.tasks();
-  std::vector<Due> due;
-  size_t next = 0;
+  ByDeadline due;
+  int64_t end_ms = 0;
   int64_t reached_ms = INT64_MIN;
   bool outdated = false;
   for (;;) {
     // What others do at the moment that is shown can only make keys due later than that.
-    const bool goes_on = next < due.size() && due[next].what.deadline_ms <= reached_ms;
-    if (next == due.size() || (outdated && !goes_on)) {
-      due = first_due(target_ms);
-      next = 0;
+    const bool goes_on = !due.empty() && due.begin()->first <= reached_ms;
+    if (due.empty() || (outdated && !goes_on)) {
+      due = first_due(target_ms, &end_ms);
       outdated = false;
-      // Each database has told of one tick of its own: only what is due in the first of these
-      // ticks can come next.
-      if (!due.empty()) {
-        const int64_t end_ms = (due.front().what.deadline_ms | 15) + 1;
-        while (due.back().what.deadline_ms >= end_ms) due.pop_back();
-      }
     }
     int64_t at_ms =
         std::min({server_.clients().next_deadline_ms(), server_.pauses().client_pause_ends_ms(),
                   server_.layer<replication::Replication>().next_delayed_ms()});
-    if (next < due.size()) at_ms = std::min(at_ms, due[next].what.deadline_ms);
+    if (!due.empty()) at_ms = std::min(at_ms, due.begin()->first);
     if (at_ms > target_ms) break;
     reached_ms = std::max(reached_ms, at_ms);
     SettableClock& clock = server_.data_clock();
     clock.set(std::max(clock.wall_us(), at_ms * kUsPerMs));
     server_.refresh_clock();
     bool slice_is_over = false;
-    for (; next < due.size() && due[next].what.deadline_ms <= at_ms && !slice_is_over; ++next) {
-      server_.database(due[next].database).expire(due[next].what);
+    while (!due.empty() && due.begin()->first <= at_ms && !slice_is_over) {
+      expire_first(due, end_ms);
       slice_is_over = tasks.slice_is_over();
     }
     happen(at_ms);

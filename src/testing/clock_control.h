@@ -15,8 +15,8 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <string_view>
-#include <vector>
 
 #include "store/keyspace.h"
 
@@ -47,7 +47,7 @@ class ClockControl {
   bool is_moving() const { return moving_; }
 
   // To be called after the clock was set by others: has what depends on it look again, and replicas
-  // told.
+  // told. Where it went back, waits and pauses last as long as they would have.
   void moved();
 
  private:
@@ -55,14 +55,17 @@ class ClockControl {
     int database;
     store::Keyspace::Due what;
   };
+  using ByDeadline = std::multimap<int64_t, Due>;  // Unix time in milliseconds
 
   void run_moves();
   void make(const Move& move);
   void pass_until(int64_t target_us);
   // Waits while keys may not expire because something is in the middle. False when the server ends.
   bool wait_for_others();
-  // The keys that are due first, by their deadlines.
-  std::vector<Due> first_due(int64_t until_ms);
+  // The keys that are due first, up to the end of their tick, `*end_ms`.
+  ByDeadline first_due(int64_t until_ms, int64_t* end_ms);
+  // Has the first of them expire, and puts it back where more fields of it are due in that tick.
+  void expire_first(ByDeadline& due, int64_t end_ms);
   void happen(int64_t at_ms);
   void warn_once();
 

@@ -274,7 +274,8 @@ void fault_help(CommandContext& ctx) {
            });
 }
 
-constexpr uint32_t kFlags = kAdmin | kNoScript | kLoading | kStale | kProtected;
+// Whoever has all clients pause must be able to end what does it.
+constexpr uint32_t kFlags = kAdmin | kNoScript | kLoading | kStale | kProtected | kDuringPause;
 
 constexpr CommandRow kFaultSubcommands[] = {
     {"ADD",

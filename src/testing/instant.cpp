@@ -93,7 +93,7 @@ std::optional<int64_t> parse_instant_us(std::string_view text) {
   if (!base::parse_double(number, &value)) return std::nullopt;
   const double us = value * static_cast<double>(unit_us);
   if (!(us >= 0 && us <= static_cast<double>(base::SettableClock::kMaxUs))) return std::nullopt;
-  return static_cast<int64_t>(us + 0.5);
+  return within_range(static_cast<int64_t>(us + 0.5));
 }
 
 }  // namespace latchkey::testing

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "locks/lock_watch.h"
 #include "persist/rdb/byte_stream.h"
 #include "persist/rdb/rdb_file.h"
 #include "server/function_libraries.h"
@@ -90,6 +91,8 @@ base::Result<> copy_dataset(server::Server& from, server::Server& to) {
   if (base::Result<> checked = check_edition(from, to); !checked) return checked;
   to.data_clock().restore(from.data_clock().state());
   to.data_clock_moved();
+  // It watches from now on, by that clock.
+  to.layer<locks::LockWatch>().reset();
 
   std::string bytes;
   persist::StringSink sink(bytes);

@@ -30,6 +30,8 @@ class PropagationRecorder final : public server::PropagationSink {
     encoder_.append(unit, &bytes_);
   }
 
+  // The bytes that were written since the last call, for another server to run.
+  std::string take_bytes() { return std::exchange(bytes_, {}); }
   // What was written since the last call: words separated by spaces, requests by "; ".
   std::string take() {
     std::string text;

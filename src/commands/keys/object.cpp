@@ -61,8 +61,7 @@ void object_idletime(CommandContext& ctx) {
         "switching between policies at "
         "runtime LRU and LFU data will take some time to adjust.");
   }
-  // The clock wraps around after half a year.
-  ctx.reply.integer((environment.access_clock - ref->access()) & store::Entry::kMaxAccess);
+  ctx.reply.integer(store::idle_seconds(environment, ref->access()));
 }
 
 // Values are never shared here, nor in Redis 8.6. Older releases share one object for each integer

@@ -225,6 +225,13 @@ void Blocking::pause_ended() {
   held_.clear();
 }
 
+void Blocking::clock_went_back(int64_t by_ms) {
+  for (auto& [id, waiter] : waiters_) {
+    if (waiter->deadline_ms > 0)
+      waiter->deadline_ms = std::max<int64_t>(waiter->deadline_ms - by_ms, 1);
+  }
+}
+
 void Blocking::go_on_after_pause(uint64_t client_id) {
   const auto found = waiters_.find(client_id);
   if (found == waiters_.end()) return;

@@ -99,6 +99,8 @@ class Blocking final : public KeyspaceEventListener {
   void serve();
   // Lets serve() go on with those who were to be served during a pause. Called when it ends.
   void pause_ended();
+  // The clock was set back by so much: the waits last as long as they would have.
+  void clock_went_back(int64_t by_ms);
 
   // A key of a database.
   struct PlaceView {

@@ -82,6 +82,15 @@ void ClientRegistry::end_waits() {
   }
 }
 
+void ClientRegistry::clock_went_back(int64_t by_ms) {
+  for (const auto& [deadline_ms, id] : std::exchange(deadlines_, {})) {
+    Block& block = *find(id)->block;
+    // 0 would mean for ever.
+    block.deadline_ms = std::max<int64_t>(deadline_ms - by_ms, 1);
+    deadlines_.emplace_hint(deadlines_.end(), block.deadline_ms, id);
+  }
+}
+
 void ClientRegistry::end_waits_for_role() {
   for_each([](Client& client) {
     if (!client.has(kClientBlocked) || client.block->outlives_role) return;

@@ -76,6 +76,11 @@ void PauseControl::tick() {
   recompute();
 }
 
+void PauseControl::clock_went_back(int64_t by_ms) {
+  Pause& pause = pauses_[static_cast<size_t>(Reason::kClient)];
+  if (pause.kind != Kind::kNone && pause.until_ms != kForEver) pause.until_ms -= by_ms;
+}
+
 bool PauseControl::holds(uint32_t flags) const {
   if (kind_ == Kind::kNone || (flags & kDuringPause) != 0) return false;
   return kind_ == Kind::kAll || (flags & (kWrite | kMayReplicate)) != 0;

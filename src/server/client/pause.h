@@ -32,6 +32,9 @@ class PauseControl {
   void unpause(Reason reason);
   // Ends the pauses whose time is over.
   void tick();
+  // The time that data lives in was set back by so much: what goes by it lasts as long as it would
+  // have.
+  void clock_went_back(int64_t by_ms);
 
   Kind kind() const { return kind_; }
   // The pause that holds requests up, if there is one: the strongest, of several such the one that

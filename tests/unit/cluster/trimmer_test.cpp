@@ -186,4 +186,21 @@ TEST_CASE("Fields of hashes in a slot that is imported expire when they are seen
   CHECK(node.run("HGETALL {06S}h") == bulks({"g", "2"}));
 }
 
+TEST_CASE("Keys that a rollback brings back in a slot of another node are deleted",
+          "[slot-migration]") {
+  NodeWithPeer scene;
+  TestClient user(scene.server);
+  CHECK(user.run("SET foo 1") == kOk);
+  CHECK(user.run("CHECKPOINT CREATE") == bulk("checkpoint-1"));
+  SECTION("that had been deleted before") {
+    CHECK(user.run("DEL foo") == integer(1));
+  }
+  SECTION("that went with the slot") {}
+  scene.give(12182, scene.kPeer);
+  CHECK(user.run("CHECKPOINT ROLLBACK") == kOk);
+  CHECK(user.run("DBSIZE") == integer(0));
+  scene.pass(1000);
+  CHECK(scene.database().size() == 0);
+}
+
 }  // namespace latchkey::tests

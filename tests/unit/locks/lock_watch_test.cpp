@@ -598,3 +598,78 @@ TEST_CASE("Of those who were refused a lock the last 64 are remembered", "[locks
   CHECK(scene.run("anna", "LOCK INFO lock").find("$15\r\nrefused-clients\r\n:64\r\n") !=
         std::string::npos);
 }
+
+TEST_CASE("A lock that a clock that was set back saw released is drawn between the two times",
+          "[locks]") {
+  Scene scene(
+      "anna SET lock a NX; anna DEL lock; wait 10000; anna SET lock a NX; wait -5000; "
+      "anna DEL lock; wait 10000");
+  const std::string picture = scene.run("carl", "LOCK TIMELINE lock");
+  INFO(picture);
+  CHECK(picture.find("anna |R" + std::string(23, ' ') + "R" + std::string(24, '=') +
+                     std::string(24, ' ') + "|\n") != std::string::npos);
+  const std::string svg = scene.run("carl", "LOCK TIMELINE lock FORMAT svg");
+  INFO(svg);
+  CHECK(svg.find("<title>held 12:00:05.000 to 12:00:10.000</title>") != std::string::npos);
+}
+
+TEST_CASE("A timeline begins with the earliest of its events, also where the clock was set back",
+          "[locks]") {
+  Scene scene(
+      "wait 60000; anna SET lock a NX PX 100000; bob SET lock b NX; wait -60000; "
+      "bob SET lock b NX; anna DEL lock");
+  const std::string picture = scene.run("carl", "LOCK TIMELINE lock");
+  INFO(picture);
+  CHECK(picture.find("anna |R" + std::string(72, '=') + "|\n") != std::string::npos);
+  CHECK(scene.run("carl", "LOCK TIMELINE lock FORMAT svg").find("</svg>") != std::string::npos);
+}
+
+TEST_CASE("A lock has been held for no time where the clock was set back", "[locks]") {
+  Scene scene("anna SET lock a NX; wait -5000");
+  CHECK(scene.run("bob", "LOCK INFO lock").find("$7\r\nheld-ms\r\n:0\r\n") != std::string::npos);
+  CHECK(scene.run("bob", "LOCK DOCTOR lock").find("(0 ms), without a deadline.") !=
+        std::string::npos);
+}
+
+TEST_CASE("Locks that a rollback puts back are held as they were", "[locks]") {
+  Scene scene("anna SET lock a NX PX 50000; bob SET lock b NX; carl CHECKPOINT CREATE");
+  SECTION("that was released") {
+    scene.play("anna DEL lock");
+  }
+  SECTION("that another has taken since") {
+    scene.play("anna DEL lock; bob SET lock b NX");
+  }
+  SECTION("that has expired") {
+    scene.play("anna PEXPIRE lock 10; wait 10; anna GET lock");
+  }
+  SECTION("whose database was flushed") {
+    scene.play("bob FLUSHALL");
+  }
+  SECTION("that was prolonged") {
+    scene.play("anna PEXPIRE lock 90000");
+  }
+  SECTION("that nobody has touched") {}
+  scene.play("carl CHECKPOINT ROLLBACK");
+  const locks::Record* record = scene.model().find(0, "lock");
+  REQUIRE(record != nullptr);
+  REQUIRE(record->hold.has_value());
+  CHECK(record->hold->holder->shown() == "anna");
+  CHECK(record->hold->token.text() == "a");
+  CHECK(record->hold->deadline_ms == 1'701'000'050'000);
+  CHECK(scene.findings().empty());
+  scene.play("bob DEL lock");
+  CHECK(scene.findings() == "foreign-release");
+}
+
+TEST_CASE("A lock that a rollback puts back may be without its holder", "[locks]") {
+  Scene scene(
+      "anna SET lock a NX; carl CHECKPOINT CREATE; anna DEL lock; anna leaves; "
+      "carl CHECKPOINT ROLLBACK");
+  const locks::Record* record = scene.model().find(0, "lock");
+  REQUIRE(record != nullptr);
+  REQUIRE(record->hold.has_value());
+  CHECK(record->hold->holder_gone);
+  CHECK(scene.run("bob", "DEL lock") == ":1\r\n");
+  CHECK(scene.run("bob", "SET lock b NX") == "+OK\r\n");
+  CHECK(scene.run("bob", "DEL lock") == ":1\r\n");
+}

@@ -17,6 +17,18 @@ constexpr int64_t kNow = 1'700'000'000'000;
 constexpr int64_t kTickMs = 16;
 constexpr size_t kUnlimited = std::numeric_limits<size_t>::max();
 
+// The deadlines that first_due() tells, in their order.
+std::vector<int64_t> first_due(DeadlineWheel& wheel, int64_t now_ms, int64_t until_ms) {
+  std::vector<int64_t> told;
+  const bool any = wheel.first_due(now_ms, until_ms, [&](DeadlineNode& node) {
+    told.push_back(node.deadline_ms);
+    return true;
+  });
+  CHECK(any == !told.empty());
+  std::sort(told.begin(), told.end());
+  return told;
+}
+
 // A wheel and its model: nodes by deadline.
 class WheelAndModel {
  public:
@@ -62,13 +74,10 @@ class WheelAndModel {
   }
   // What first_due() tells is the first deadlines of the model, up to the end of their tick.
   void look(int64_t until_ms) {
-    std::vector<int64_t> told;
-    const bool any =
-        wheel_.first_due(until_ms, [&](DeadlineNode& node) { told.push_back(node.deadline_ms); });
-    REQUIRE(any == !told.empty());
+    const std::vector<int64_t> told = first_due(wheel_, now_ms_, until_ms);
+    const bool any = !told.empty();
     REQUIRE(any == (!model_.empty() && model_.begin()->first <= until_ms));
     if (!any) return;
-    std::sort(told.begin(), told.end());
     REQUIRE(told.front() == model_.begin()->first);
     auto it = model_.begin();
     for (const int64_t deadline_ms : told) REQUIRE(deadline_ms == (it++)->first);
@@ -76,6 +85,8 @@ class WheelAndModel {
     if (it != model_.end() && it->first <= until_ms)
       REQUIRE(it->first / kTickMs > told.front() / kTickMs);
   }
+  void set_clock_back(int64_t by_ms) { now_ms_ -= by_ms; }
+  int64_t now_ms() const { return now_ms_; }
   void check_figures() {
     REQUIRE(wheel_.size() == model_.size());
     __extension__ __int128 sum = 0;
@@ -135,9 +146,9 @@ TEST_CASE("The deadlines that are due first are told in the order of their ticks
           "[deadline_wheel]") {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     WheelAndModel both(seed);
-    int64_t now_ms = kNow;
     for (int step = 0; step < 2000; ++step) {
       const uint64_t what = both.random().below(10);
+      if (both.random().below(50) == 0) both.set_clock_back(both.any_step());
       if (what < 5 || both.empty()) {
         both.insert();
       } else if (what < 6) {
@@ -146,10 +157,9 @@ TEST_CASE("The deadlines that are due first are told in the order of their ticks
         both.update();
       } else {
         // The clock is to be set to the first deadline, which is then reported: one tick late.
-        const int64_t until_ms = now_ms + both.any_step();
+        const int64_t until_ms = both.now_ms() + both.any_step();
         both.look(until_ms);
-        both.advance(until_ms - now_ms + kTickMs, kUnlimited);
-        now_ms = until_ms + kTickMs;
+        both.advance(until_ms - both.now_ms() + kTickMs, kUnlimited);
       }
       both.check_figures();
     }
@@ -311,6 +321,49 @@ TEST_CASE("The wheel reports what a sorted map would, whatever is done to it", "
     }
     both.check_figures();
   }
+}
+
+TEST_CASE("What is due first is told tick by tick when the clock was set back",
+          "[deadline_wheel]") {
+  DeadlineWheel wheel(kNow);
+  DeadlineNode far;
+  far.deadline_ms = kNow + 7'200'000;
+  wheel.insert(far);
+  // Nothing is due within an hour, so the wheel goes there.
+  CHECK(first_due(wheel, kNow, kNow + 3'600'000).empty());
+  CHECK(wheel.advance(kNow + 3'600'000, kUnlimited, [](DeadlineNode&) { FAIL("early"); }));
+  const int64_t now_ms = kNow + 3'600'000 - GENERATE(6'000, 3'600'000);
+  std::vector<DeadlineNode> nodes(4);
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    nodes[i].deadline_ms = now_ms + 100 + 1000 * static_cast<int64_t>(i);
+    wheel.insert(nodes[i]);
+  }
+  for (DeadlineNode& node : nodes) {
+    CHECK(first_due(wheel, now_ms, now_ms + 10'000) == std::vector<int64_t>{node.deadline_ms});
+    wheel.erase(node);
+  }
+  CHECK(first_due(wheel, now_ms, now_ms + 10'000).empty());
+  CHECK(first_due(wheel, now_ms, far.deadline_ms) == std::vector<int64_t>{far.deadline_ms});
+}
+
+TEST_CASE("A node that is deferred while the first are told is told when it comes up again",
+          "[deadline_wheel]") {
+  DeadlineWheel wheel(kNow);
+  DeadlineNode deferred;
+  DeadlineNode due;
+  deferred.deadline_ms = kNow + 100;
+  due.deadline_ms = kNow + 5000;
+  wheel.insert(deferred);
+  wheel.insert(due);
+  const auto defer_one = [&](DeadlineNode& node) {
+    if (&node == &deferred) wheel.defer(node, kNow + 20'000);
+    return &node != &deferred;
+  };
+  CHECK_FALSE(wheel.first_due(kNow, kNow + 1000, defer_one));
+  CHECK(first_due(wheel, kNow, kNow + 10'000) == std::vector<int64_t>{kNow + 5000});
+  wheel.erase(due);
+  CHECK(first_due(wheel, kNow, kNow + 19'000).empty());
+  CHECK(first_due(wheel, kNow, kNow + 21'000) == std::vector<int64_t>{kNow + 100});
 }
 
 }  // namespace latchkey::store

@@ -1,10 +1,12 @@
 #include "store/eviction.h"
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "store/keyspace.h"
+#include "store/undo_log.h"
 #include "unit/catch.h"
 
 using namespace latchkey::store;
@@ -137,4 +139,93 @@ TEST_CASE("a candidate that has gone or lost its deadline meanwhile is not chose
     if (ref && i % 2 == 1) databases.list[0]->erase(ref, false);
   }
   CHECK_FALSE(databases.evict(EvictionOrder::kIdlest, true));
+}
+
+TEST_CASE("beside a checkpoint the one key that may be evicted is found among thousands") {
+  for (const auto order : {EvictionOrder::kIdlest, EvictionOrder::kLeastFrequent,
+                           EvictionOrder::kNearestDeadline, EvictionOrder::kRandom}) {
+    Databases databases;
+    const int64_t deadline_ms = databases.environment.now_ms + 1'000'000;
+    for (int i = 0; i < 6000; ++i) databases.add(0, "key" + std::to_string(i), deadline_ms);
+    Keyspace& keyspace = *databases.list[0];
+    UndoLog log(databases.environment, 0, nullptr);
+    keyspace.set_undo_log(&log);
+    CHECK_FALSE(databases.evict(order, true));
+    // Half of the keys have gone since, and the others must be kept.
+    for (int i = 0; i < 3000; ++i) {
+      KeyRef ref = keyspace.find_to_replace("key" + std::to_string(i));
+      keyspace.erase(ref);
+    }
+    CHECK_FALSE(databases.evict(order, true));
+    for (int i = 0; i < 3; ++i) {
+      databases.add(0, "made", deadline_ms);
+      REQUIRE(databases.evict(order, true));
+      CHECK(databases.last == "made");
+      CHECK_FALSE(databases.evict(order, true));
+    }
+    databases.add(0, "without deadline");
+    CHECK_FALSE(databases.evict(order, true));
+    REQUIRE(databases.evict(order, false));
+    CHECK(databases.last == "without deadline");
+    // One that had gone is there again.
+    databases.add(0, "key7", deadline_ms);
+    REQUIRE(databases.evict(order, true));
+    CHECK(databases.last == "key7");
+    CHECK(keyspace.size() == 3000);
+    keyspace.set_undo_log(nullptr);
+  }
+}
+
+TEST_CASE("beside a checkpoint each key that may be evicted is as likely as another") {
+  Databases databases;
+  Keyspace& keyspace = *databases.list[0];
+  for (int i = 0; i < 100; ++i) databases.add(0, "kept" + std::to_string(i));
+  UndoLog log(databases.environment, 0, nullptr);
+  keyspace.set_undo_log(&log);
+  for (int i = 0; i < 10; ++i) databases.add(0, "made" + std::to_string(i));
+  std::map<std::string, int> chosen;
+  for (int i = 0; i < 1000; ++i) ++chosen[std::string(keyspace.random_unkept_entry(false)->key())];
+  CHECK(chosen.size() == 10);
+  for (const auto& [key, count] : chosen) {
+    INFO(key);
+    CHECK(count > 50);
+    CHECK(count < 200);
+  }
+  keyspace.set_undo_log(nullptr);
+}
+
+TEST_CASE("of a key that was made and removed since a checkpoint nothing is kept") {
+  Databases databases;
+  Keyspace& keyspace = *databases.list[0];
+  UndoLog log(databases.environment, 0, nullptr);
+  keyspace.set_undo_log(&log);
+  const size_t bytes = log.memory_usage();
+  databases.add(0, "erased");
+  databases.add(0, "expired", databases.environment.now_ms + 10);
+  databases.add(0, "detached");
+  CHECK(log.keys() == 3);
+  KeyRef ref = keyspace.find_to_replace("erased");
+  keyspace.erase(ref);
+  databases.environment.now_ms += 10;
+  CHECK_FALSE(keyspace.exists("expired"));
+  ref = keyspace.find_to_replace("detached");
+  keyspace.detach(ref);
+  CHECK(log.keys() == 0);
+  CHECK(log.memory_usage() == bytes);
+  keyspace.set_undo_log(nullptr);
+}
+
+TEST_CASE("keys that were used before the clock went back count as just used") {
+  Databases databases;
+  databases.environment.access_clock = 10'000;
+  for (int i = 0; i < 100; ++i) databases.add(0, "used last" + std::to_string(i));
+  databases.environment.access_clock = 4000;
+  for (int i = 0; i < 100; ++i) databases.add(0, "used before" + std::to_string(i));
+  databases.environment.access_clock = 5000;
+  CHECK(idle_seconds(databases.environment, 10'000) == 0);
+  CHECK(idle_seconds(databases.environment, 4000) == 1000);
+  for (int i = 0; i < 80; ++i) {
+    REQUIRE(databases.evict(EvictionOrder::kIdlest, false, 20));
+    CHECK(databases.last.starts_with("used before"));
+  }
 }

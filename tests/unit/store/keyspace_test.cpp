@@ -755,4 +755,25 @@ TEST_CASE("The keyspace is a map with deadlines, whatever is done to it", "[keys
   }
 }
 
+TEST_CASE("Hidden keys are not among those that are due first", "[keyspace]") {
+  // "{06S}" is in slot 0, which is hidden; "{Qi}" in slot 1.
+  const auto hidden = std::make_shared<HiddenSlots>();
+  Database database;
+  database.keys.index_slots(hidden);
+  database.set("{06S}hidden", "v", kNow + 100);
+  database.set("{Qi}seen", "v", kNow + 5000);
+  hidden->set_importing(0, true);
+  hidden->update();
+  std::vector<Keyspace::Due> due;
+  CHECK_FALSE(database.keys.first_due(kNow + 1000, &due));
+  CHECK(database.keys.first_due(kNow + 10'000, &due));
+  REQUIRE(due.size() == 1);
+  CHECK(due[0].key == "{Qi}seen");
+  hidden->set_importing(0, false);
+  hidden->update();
+  due.clear();
+  CHECK(database.keys.first_due(kNow + 20'000, &due));
+  CHECK(due.size() == 1);
+}
+
 }  // namespace latchkey::store

@@ -564,4 +564,53 @@ TEST_CASE("enable-test-commands forbids CHECKPOINT", "[checkpoint]") {
   CHECK(client.run("CHECKPOINT LIST").starts_with("-ERR CHECKPOINT command not allowed."));
 }
 
+TEST_CASE("Whoever follows has the rules between time series back", "[checkpoint]") {
+  CheckpointFixture server;
+  TestClient client(server);
+  CheckpointFixture follower;
+  TestClient follow(follower);
+  PropagationRecorder stream(server);
+  for (const std::string key : {"a", "b", "c"}) client.run("TS.CREATE " + key);
+  client.run("TS.CREATERULE a b AGGREGATION sum 10");
+  client.run("TS.CREATERULE a c AGGREGATION max 10");
+  client.run("CHECKPOINT CREATE");
+  client.run(GENERATE("DEL a", "DEL b", "DEL a b", "TS.ADD a 1 1", "TS.ALTER b LABELS x y",
+                      "TS.DELETERULE a b", "RENAME b z", "RENAME a z", "FLUSHALL"));
+  CHECK(client.run("CHECKPOINT ROLLBACK") == kOk);
+  client.run("TS.ADD a 3 5");
+  client.run("TS.ADD a 15 1");
+  follow.send(stream.take_bytes());
+  for (TestClient* each : {&client, &follow}) {
+    CHECK(each->run("EXISTS a b c z") == integer(3));
+    for (const std::string key : {"b", "c"})
+      CHECK(each->run("TS.RANGE " + key + " - +") == array({array({integer(0), status("5")})}));
+  }
+}
+
+TEST_CASE("A rollback writes each series once, also where rules link several", "[checkpoint]") {
+  CheckpointFixture server;
+  TestClient client(server);
+  for (const std::string key : {"a", "b", "c", "d"}) client.run("TS.CREATE " + key);
+  client.run("TS.CREATERULE a b AGGREGATION sum 10");
+  client.run("TS.CREATERULE a c AGGREGATION max 10");
+  client.run("CHECKPOINT CREATE");
+  PropagationRecorder stream(server);
+  client.run("DEL b");
+  client.run("TS.ALTER c LABELS x y");
+  stream.take();
+  client.run("CHECKPOINT ROLLBACK");
+  const std::string requests = stream.take();
+  const auto count = [&](const std::string& key) {
+    size_t found = 0;
+    for (size_t at = 0; (at = requests.find("; RESTORE " + key + " 0 ", at)) != std::string::npos;
+         ++at)
+      ++found;
+    return found;
+  };
+  CHECK(count("a") == 1);
+  CHECK(count("b") == 1);
+  CHECK(count("c") == 1);
+  CHECK(count("d") == 0);
+}
+
 }  // namespace latchkey::tests

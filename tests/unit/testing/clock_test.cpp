@@ -377,4 +377,190 @@ TEST_CASE("A hundred thousand keys expire within one move", "[clock]") {
   CHECK(client.run("DBSIZE") == integer(0));
 }
 
+TEST_CASE("What is due expires in its order after the clock was set back", "[clock]") {
+  Space space;
+  TestClient client(space.server());
+  client.run("CLOCK FREEZE");
+  client.run("SET other x PX 3600000");
+  client.run("HSET h f v");
+  client.run("HPEXPIRE h 3600000 FIELDS 1 f");
+  client.run("CHECKPOINT CREATE p");
+  run(space, client, "CLOCK ADVANCE 59m");
+  SECTION("by a rollback") {
+    client.run("CHECKPOINT ROLLBACK p");
+  }
+  SECTION("by CLOCK SET") {
+    run(space, client, "CLOCK SET 1700000000");
+  }
+  SECTION("by CLOCK RESET") {
+    client.run("CLOCK RESET");
+    client.run("CLOCK FREEZE");
+  }
+  client.run("SET late v PX 2000");
+  client.run("SET early v PX 100");
+  client.run("HSET g f v");
+  client.run("HPEXPIRE g 1000 FIELDS 1 f");
+  Diary diary(space);
+  run(space, client, "CLOCK ADVANCE 200");
+  CHECK(diary.take() == std::vector<std::string>{"100 expired early@0"});
+  run(space, client, "CLOCK ADVANCE 1h");
+  CHECK(diary.take() == std::vector<std::string>{"1000 hexpired g@0", "1000 del g@0",
+                                                 "2000 expired late@0", "3600000 expired other@0",
+                                                 "3600000 hexpired h@0", "3600000 del h@0"});
+}
+
+TEST_CASE("Fields of one hash that expire shortly after one another do so at their own times",
+          "[clock]") {
+  Space space;
+  TestClient client(space.server());
+  client.run("CLOCK FREEZE");
+  client.run("HSET h a 1 b 1 c 1");
+  client.run("HPEXPIRE h 1 FIELDS 1 a");
+  client.run("HPEXPIRE h 5 FIELDS 1 b");
+  client.run("HPEXPIRE h 7 FIELDS 1 c");
+  Diary diary(space);
+  SECTION("before another key") {
+    client.run("SET k v PX 8");
+    diary.take();
+    run(space, client, "CLOCK ADVANCE 20");
+    CHECK(diary.take() == std::vector<std::string>{"1 hexpired h@0", "5 hexpired h@0",
+                                                   "7 hexpired h@0", "7 del h@0", "8 expired k@0"});
+  }
+  SECTION("before the hash itself does") {
+    client.run("PEXPIRE h 6");
+    diary.take();
+    run(space, client, "CLOCK ADVANCE 20");
+    CHECK(diary.take() ==
+          std::vector<std::string>{"1 hexpired h@0", "5 hexpired h@0", "6 expired h@0"});
+  }
+  SECTION("as far as the clock goes") {
+    diary.take();
+    run(space, client, "CLOCK ADVANCE 6");
+    CHECK(diary.take() == std::vector<std::string>{"1 hexpired h@0", "5 hexpired h@0"});
+    run(space, client, "CLOCK ADVANCE 1");
+    CHECK(diary.take() == std::vector<std::string>{"7 hexpired h@0", "7 del h@0"});
+  }
+}
+
+TEST_CASE("Waits and pauses last as long as they would have when the clock is set back",
+          "[clock]") {
+  Space space;
+  TestClient client(space.server());
+  TestClient waiter(space.server());
+  const auto pass_ms = [&](int64_t ms) {
+    space.clock.advance_ms(ms);
+    space.server().refresh_clock();
+    space.server().tick();
+  };
+  client.run("CHECKPOINT CREATE");
+  run(space, client, "CLOCK ADVANCE 1h");
+  std::string back = "CLOCK RESET";
+  SECTION("a wait for a key") {
+    CHECK(waiter.run("BLPOP x 0.3") == "");
+  }
+  SECTION("a wait for a key, by a rollback") {
+    back = "CHECKPOINT ROLLBACK";
+    CHECK(waiter.run("BLPOP x 0.3") == "");
+  }
+  SECTION("a pause") {
+    client.run("CLIENT PAUSE 300");
+    CHECK(waiter.run("PING") == "");
+  }
+  SECTION("the pause of a fault") {
+    client.run("FAULT ADD COMMAND get TIMES 1 DO PAUSE 300");
+    CHECK(waiter.run("GET k") == "");
+  }
+  SECTION("the delay of a fault") {
+    client.run("FAULT ADD COMMAND get TIMES 1 DO DELAY 300");
+    CHECK(waiter.run("GET k") == "");
+  }
+  client.run(back);
+  CHECK(client.run("CLOCK").find(":" + std::to_string(kStartMs)) != std::string::npos);
+  pass_ms(299);
+  CHECK(waiter->has(server::kClientBlocked));
+  pass_ms(1);
+  CHECK_FALSE(waiter->has(server::kClientBlocked));
+}
+
+TEST_CASE("A wait that looks again at a time lasts as long when the clock is set back", "[clock]") {
+  Space space;
+  TestClient client(space.server());
+  TestClient waiter(space.server());
+  const auto pass_ms = [&](int64_t ms) {
+    space.clock.advance_ms(ms);
+    space.server().refresh_clock();
+    space.server().tick();
+  };
+  run(space, client, "CLOCK ADVANCE 1h");
+  client.run("XGROUP CREATE s g $ MKSTREAM");
+  client.run("XADD s * f v");
+  client.run("XREADGROUP GROUP g other STREAMS s >");
+  CHECK(waiter.run("XREADGROUP GROUP g c BLOCK 300 CLAIM 100 STREAMS s >") == "");
+  client.run("CLOCK RESET");
+  // By the clock that was set back the entry was delivered in an hour.
+  pass_ms(100);
+  CHECK(waiter->has(server::kClientBlocked));
+  pass_ms(199);
+  CHECK(waiter->has(server::kClientBlocked));
+  pass_ms(1);
+  CHECK(waiter.take_output() == kNullArray);
+}
+
+TEST_CASE("A wait without end has none when the clock is set back", "[clock]") {
+  Space space;
+  TestClient client(space.server());
+  TestClient waiter(space.server());
+  run(space, client, "CLOCK ADVANCE 1h");
+  CHECK(waiter.run("BLPOP x 0") == "");
+  client.run("CLOCK RESET");
+  run(space, client, "CLOCK ADVANCE 10h");
+  CHECK(waiter->has(server::kClientBlocked));
+  client.run("RPUSH x v");
+  CHECK(waiter.take_output() == bulks({"x", "v"}));
+}
+
+TEST_CASE("A clock that stands still can be moved, and faults removed, while all clients pause",
+          "[clock]") {
+  Space space;
+  TestClient client(space.server());
+  TestClient waiter(space.server());
+  client.run("CLOCK FREEZE");
+  client.run("FAULT ADD DO PAUSE 100");
+  CHECK(waiter.run("PING") == "");
+  CHECK(run(space, client, "CLOCK ADVANCE 50") == integer(kStartMs + 50));
+  CHECK(waiter->has(server::kClientBlocked));
+  CHECK(client.run("CALLS COUNT") == integer(0));
+  CHECK(client.run("FAULT CLEAR") == kOk);
+  CHECK(run(space, client, "CLOCK ADVANCE 50") == integer(kStartMs + 100));
+  CHECK_FALSE(waiter->has(server::kClientBlocked));
+  CHECK(client.run("PING") == "+PONG\r\n");
+}
+
+TEST_CASE("A key that was used before the clock was set back is not idle", "[clock]") {
+  Space space;
+  TestClient client(space.server());
+  client.run("CLOCK FREEZE");
+  client.run("SET k v");
+  run(space, client, "CLOCK SET 1699999990");
+  CHECK(client.run("OBJECT IDLETIME k") == integer(0));
+  run(space, client, "CLOCK SET 1700000003");
+  CHECK(client.run("OBJECT IDLETIME k") == integer(3));
+}
+
+TEST_CASE("The watch of locks began by the clock that the configuration sets", "[clock][locks]") {
+  Space space("clock \"frozen 1600000000\"");
+  TestClient client(space.server());
+  CHECK(client.run("LOCK DOCTOR") ==
+        bulk("I have watched locks since 2020-09-13 12:26:40.000 and know 0 locks.\n"
+             "Nothing is wrong that I could see.\n"));
+}
+
+TEST_CASE("The last time of the year 9999 can be set", "[clock]") {
+  Space space;
+  TestClient client(space.server());
+  client.run("CLOCK FREEZE");
+  CHECK(run(space, client, "CLOCK SET 9999-12-31T23:59:59.999Z") == integer(253'402'300'799'999));
+  CHECK(client.run("CLOCK ADVANCE 1") == error("ERR The clock cannot go beyond the year 9999"));
+}
+
 }  // namespace latchkey::tests

@@ -135,6 +135,17 @@ TEST_CASE("FAULT and CALLS meet no faults") {
   CHECK_FALSE(is_ending(server.admin));
 }
 
+TEST_CASE("FAULT and CALLS do not wait for a pause of all clients") {
+  FaultyServer server;
+  CHECK(server.admin.run("CLIENT PAUSE 5000") == kOk);
+  server.fault("DO HANG");
+  CHECK(server.admin.run("FAULT LIST").starts_with("*1\r\n"));
+  CHECK(server.admin.run("CALLS START") == kOk);
+  CHECK(server.admin.run("FAULT CLEAR") == kOk);
+  CHECK(server.admin.run("PING") == "");
+  CHECK(waits(server.admin));
+}
+
 TEST_CASE("FAULT ADD refuses what it does not understand") {
   FaultyServer server;
   const auto add = [&](const std::string& words) { return server.admin.run("FAULT ADD " + words); };

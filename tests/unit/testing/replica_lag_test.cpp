@@ -1,6 +1,8 @@
 // FAULT ADD DO REPLICA-LAG: what replicas are sent leaves the server later.
+#include <memory>
 #include <string>
 
+#include "base/settable_clock.h"
 #include "testing/clock_control.h"
 #include "unit/catch.h"
 #include "unit/replication/master_fixture.h"
@@ -124,6 +126,23 @@ TEST_CASE("What was held for a replica during its synchronization lags behind it
   master.advance_ms(100);
   master.tick();
   CHECK(replica.take_output().find(set("a", "1")) != std::string::npos);
+}
+
+TEST_CASE("REPLICA-LAG delays as long as it would have when the clock is set back", "[faults]") {
+  Lagging master;
+  master.server.add_layer(std::make_shared<testing::ClockControl>(master.server));
+  base::SettableClock& clock = master.server.data_clock();
+  clock.set(master.clock.wall_us() + 3'600'000'000);
+  master.server.layer<testing::ClockControl>().moved();
+  master.user.run("FAULT ADD DO REPLICA-LAG 100");
+  master.user.run("SET a 1");
+  CHECK(master.sent_to_replica().find("SET") == std::string::npos);
+  clock.reset();
+  master.server.layer<testing::ClockControl>().moved();
+  master.pass_ms(99);
+  CHECK(master.replica.take_output().find("SET") == std::string::npos);
+  master.pass_ms(1);
+  CHECK(master.replica.take_output().find(set("a", "1")) != std::string::npos);
 }
 
 }  // namespace latchkey::tests
