@@ -375,7 +375,7 @@ class Pair:
         for side in self.sides:
             side.reconnect(step.client)
         self.queued[step.client] = None
-        return None if ours == theirs else Difference(number, str(step), ours, theirs)
+        return None if compare.same_bytes(ours, theirs) else Difference(number, str(step), ours, theirs)
 
     def _exchange(self, end):
         """Each server is given what the other one dumps in place of its own; both must then hold what they held."""
