@@ -385,6 +385,8 @@ class InAClusterOfValkey(harness.ServerTestCase):
         self.eventually(lambda: self.ids[master] in self.call(replica, "CLUSTER", "NODES"))
         self.call(replica, "CLUSTER", "REPLICATE", self.ids[master])
         self.eventually(lambda: "master_link_status:up" in self.call(replica, "INFO", "replication"))
+        # Valkey tells of moves beforehand those alone that have acknowledged the dataset.
+        self.eventually(lambda: "state=online" in self.call(master, "INFO", "replication"))
 
     def moves(self, node):
         line = next(line for line in self.call(node, "CLUSTER", "NODES").splitlines() if "myself" in line)
