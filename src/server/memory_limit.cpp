@@ -162,8 +162,8 @@ bool MemoryLimit::frees_much() const {
 }
 
 bool MemoryLimit::await_freeing() {
-  server_.measure_memory();
   if (frees_much()) {
+    server_.measure_memory();
     least_used_ = std::min(least_used_, server_.used_memory());
     if (server_.used_memory() - least_used_ <= kMaxGrowth) {
       if (timer_ != nullptr) timer_->start(kFreeingGlanceMs);
@@ -203,6 +203,7 @@ void MemoryLimit::evict_key(store::Keyspace& keyspace, std::string_view key) {
 }
 
 void MemoryLimit::note_excess(bool exceeded) {
+  if (!exceeded) least_used_ = SIZE_MAX;
   const int64_t now_us = server_.clock().monotonic_us();
   if (exceeded) {
     if (excess_since_us_ < 0) excess_since_us_ = now_us;

@@ -55,7 +55,8 @@ class MemoryLimit {
   Server& server_;
   std::unique_ptr<net::Timer> timer_;  // null without a loop
   store::Evictor evictor_;
-  size_t least_used_ = SIZE_MAX;  // bytes, since something large has begun to be freed
+  // Bytes, while memory is over its limit and something large is being freed; otherwise SIZE_MAX.
+  size_t least_used_ = SIZE_MAX;
   int64_t excess_since_us_ = -1;  // monotonic; when memory came to be over its limit, or -1
 };
 

@@ -32,12 +32,14 @@ struct LockStep {
   static constexpr int kMaxDatabase = (1 << 16) - 1;
   static constexpr uint32_t kMaxBack = (1u << 24) - 1;
 
-  // In what_and_back; the lowest two bits are a LockRecipe, the next two a locks::Via.
+  // Of what_and_back: the lowest two bits are a LockRecipe, the next two a locks::Via. Then:
+  // a client was refused (LockClaims::rows_ has how often); otherwise the lock was taken,
+  static constexpr uint32_t kRefused = 1u << 4;
+  // it was released by who took it, and `entry` is no more,
+  static constexpr uint32_t kEnded = 1u << 5;
+  // it was refused with the value that the lock has.
+  static constexpr uint32_t kSameToken = 1u << 6;
   static constexpr int kViaShift = 2;
-  static constexpr uint32_t kRefused = 1
-                                       << 4;  // LockClaims::rows_ has how often; else it was taken
-  static constexpr uint32_t kEnded = 1 << 5;  // it was released by who took it; `entry` is no more
-  static constexpr uint32_t kSameToken = 1 << 6;  // it was refused with the value that the lock has
   static constexpr int kBackShift = 8;
 
   const store::Entry* entry = nullptr;  // null when the watch needs it no more
@@ -59,8 +61,9 @@ struct LockStep {
   // How many steps before there is another one of the same bucket; 0 or too many: none.
   uint32_t back() const { return what_and_back >> kBackShift; }
   void set_back(uint32_t steps) {
-    what_and_back = (what_and_back & ((1u << kBackShift) - 1)) | std::min(steps, kMaxBack)
-                                                                     << kBackShift;
+    constexpr uint32_t kWhat = (1u << kBackShift) - 1;
+    const uint32_t back = std::min(steps, kMaxBack) << kBackShift;
+    what_and_back = (what_and_back & kWhat) | back;
   }
 };
 static_assert(sizeof(LockStep) == 32);

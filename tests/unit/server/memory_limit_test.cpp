@@ -139,4 +139,23 @@ TEST_CASE("Memory that grows while much is being freed waits for that", "[memory
   opener.join();
 }
 
+TEST_CASE("Memory that has grown since it was below its limit is no reason to wait",
+          "[memory limit]") {
+  FullServer server("maxmemory-policy allkeys-random\n");
+  TestClient client(server);
+  {
+    LongFreeing freeing(server);
+    CHECK(server.make_room());
+    client.run("CONFIG SET maxmemory 0");
+    CHECK(server.server.memory_limit().make_room());
+    freeing.gate.set_value();
+    freeing.reclaimer.drain();
+  }
+  client.run_words({"SET", "large", std::string(4 << 20, 'x')});
+  LongFreeing freeing(server);
+  CHECK(server.make_room());
+  CHECK(server.database().size() == 1);
+  freeing.gate.set_value();
+}
+
 }  // namespace latchkey::tests

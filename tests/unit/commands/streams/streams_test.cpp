@@ -529,14 +529,26 @@ TEST_CASE("The radix tree that XINFO tells of parts where the ids of its nodes d
   CHECK(nodes() == 12);
 }
 
+namespace {
+
+// To x, with the ids 1-0, 2-0 ...
+void add_entries(TestClient& client, int count) {
+  for (int i = 1; i <= count; ++i) client.run("XADD x " + std::to_string(i) + "-0 a b");
+}
+
+// A way of trimming, and how many entries it takes.
+struct Trimming {
+  std::string_view limits;
+  int64_t trimmed;
+};
+
+}  // namespace
+
 TEST_CASE("Where references are looked at, about as many entries is as many", "[streams]") {
   StreamServer server;
   TestClient client(server);
   client.run("CONFIG SET stream-node-max-entries 100");
-  const struct {
-    std::string_view limits;
-    int64_t trimmed;
-  } cases[] = {
+  const Trimming cases[] = {
       {"MAXLEN ~ 60 KEEPREF", 100},
       {"MAXLEN ~ 200 KEEPREF", 0},
       {"MINID ~ 131-0 KEEPREF", 100},
@@ -554,12 +566,12 @@ TEST_CASE("Where references are looked at, about as many entries is as many", "[
   };
   for (const auto& [limits, trimmed] : cases) {
     CAPTURE(limits);
-    for (int i = 1; i <= 250; ++i) client.run("XADD x " + std::to_string(i) + "-0 a b");
+    add_entries(client, 250);
     CHECK(client.run("XTRIM x " + std::string(limits)) == integer(trimmed));
     CHECK(client.run("XLEN x") == integer(250 - trimmed));
     client.run("DEL x");
   }
-  for (int i = 1; i <= 3; ++i) client.run("XADD x " + std::to_string(i) + "-0 a b");
+  add_entries(client, 3);
   CHECK(client.run("XTRIM x MAXLEN ~ 1 ACKED") == integer(2));
 }
 
@@ -568,10 +580,7 @@ TEST_CASE("Trimming about as many entries keeps those that a group has not ackno
   StreamServer server;
   TestClient client(server);
   client.run("CONFIG SET stream-node-max-entries 100");
-  const struct {
-    std::string_view limits;
-    int64_t trimmed;
-  } cases[] = {
+  const Trimming cases[] = {
       {"MAXLEN ~ 200 ACKED", 50},
       {"MAXLEN ~ 60 ACKED", 100},
       {"MINID ~ 131-0 ACKED", 65},
@@ -583,7 +592,7 @@ TEST_CASE("Trimming about as many entries keeps those that a group has not ackno
   };
   for (const auto& [limits, trimmed] : cases) {
     CAPTURE(limits);
-    for (int i = 1; i <= 250; ++i) client.run("XADD x " + std::to_string(i) + "-0 a b");
+    add_entries(client, 250);
     client.run("XGROUP CREATE x g 0");
     client.run("XREADGROUP GROUP g c STREAMS x >");
     // All but each second one up to 199.

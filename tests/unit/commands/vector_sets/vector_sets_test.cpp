@@ -30,6 +30,14 @@ std::string payload(const std::string& reply) {
   return reply.substr(start, reply.size() - start - 2);
 }
 
+// What DUMP says of v, without version and checksum.
+std::string dump_body(TestClient& client) {
+  constexpr size_t kFooter = 10;
+  std::string body = payload(client.run("DUMP v"));
+  body.resize(body.size() - kFooter);
+  return body;
+}
+
 std::string blob(const std::vector<float>& components) {
   return {reinterpret_cast<const char*>(components.data()), components.size() * sizeof(float)};
 }
@@ -337,8 +345,7 @@ TEST_CASE("A dump whose projection has no dimensions, or too many, is refused", 
   VectorsFixture server;
   TestClient client(server);
   client.run("VADD v REDUCE 1 VALUES 2 3 4 e");
-  const std::string dump = payload(client.run("DUMP v"));
-  constexpr size_t kFooter = 10;  // version and checksum
+  const std::string dump = dump_body(client);
   // Type and module; then dimensions, elements, quantization and links, flags: each after the byte
   // that says it is a number.
   const size_t dimensions = 1 + 9 + 1;
@@ -352,9 +359,8 @@ TEST_CASE("A dump whose projection has no dimensions, or too many, is refused", 
     REQUIRE(dump.substr(at, projection.size()) == projection);
     const std::string head = dump.substr(0, at - 1);
     const size_t end = at + projection.size();
-    const std::string rest = dump.substr(end, dump.size() - kFooter - end);
     return rdb_dump(head + byte(2) + rdb_length(input_dimensions) + byte(5) +
-                    rdb_string(std::string(matrix_size, '\0')) + rest);
+                    rdb_string(std::string(matrix_size, '\0')) + dump.substr(end));
   };
   CHECK(client.run_words({"RESTORE", "restored", "0", other(2, 8)}) == kOk);
   for (const auto& [input_dimensions, matrix_size] :
@@ -443,9 +449,7 @@ TEST_CASE("A dump whose projection has what is no number is refused", "[vectors]
   VectorsFixture server;
   TestClient client(server);
   client.run("VADD v REDUCE 1 VALUES 2 3 4 e NOQUANT");
-  constexpr size_t kFooter = 10;  // version and checksum
-  std::string body = payload(client.run("DUMP v"));
-  body.resize(body.size() - kFooter);
+  const std::string body = dump_body(client);
   const auto with_factor = [&](float factor) {
     const float own = 1 / std::sqrt(2.0F);
     size_t at = body.find(blob({own}));
@@ -464,11 +468,9 @@ TEST_CASE("A vector of a file may have no length or range, and is compared all t
   VectorsFixture server;
   TestClient client(server);
   client.run("VADD v VALUES 2 1 2 e");
-  constexpr size_t kFooter = 10;  // version and checksum
-  std::string body = payload(client.run("DUMP v"));
+  const std::string body = dump_body(client);
   // What the range and the length are packed into is the last part: a byte that says it is a
   // number, one that says how long it is, and the number with its first byte first; then the end.
-  body.resize(body.size() - kFooter);
   const size_t at = body.size() - 1 - sizeof(uint64_t);
   REQUIRE(body.substr(at - 2, 2) == "\x02\x81");
   const auto with_scale = [&](float range, float length) {
