@@ -74,6 +74,20 @@ class BesideValkey(unittest.TestCase):
         self.same("CLIENT", "KILL", "FLAGS", "zz")
         self.assertEqual(self.same("CLIENT", "KILL", "NAME", "one", "SKIPME", "NO"), 1)
 
+    def test_input_in_the_buffer_that_clients_share_is_not_counted(self):
+        def counted(client, client_id):
+            line = client.call("CLIENT", "LIST", "ID", client_id)
+            return re.search(r" qbuf=(\d+) ", line)[1], re.search(r" qbuf-free=(\d+) ", line)[1] != "0"
+        for server, client in zip(self.servers, self.clients):
+            own = client.call("CLIENT", "ID")
+            self.assertEqual(counted(client, own), ("0", False))
+            other = server.connect()
+            self.addCleanup(other.close)
+            other_id = other.call("CLIENT", "ID")
+            self.assertEqual(counted(client, other_id), ("0", False))
+            other.send_raw(b"*1\r\n$200000\r\n" + b"x" * 199999)
+            harness.ServerTestCase.eventually(self, lambda c=client, i=other_id: counted(c, i) == ("199999", True))
+
     def same_lines(self, *words):
         """The lines of CLIENT LIST, of which there are as many in both; or the error, which is the same."""
         replies = []

@@ -152,12 +152,13 @@ std::string describe(Client& client, bool hides_names) {
   };
   const net::Connection* connection = client.connection();
   const int64_t now_ms = client.server.machine_ms();
-  const size_t input = connection != nullptr ? connection->input_size() : 0;
-  const size_t input_capacity = connection != nullptr ? connection->input_capacity() : 0;
+  // Valkey does not count what is in the buffer that all clients share.
+  const bool has_input = connection != nullptr &&
+                         (!client.server.edition().is_valkey() || connection->input_memory() > 0);
+  const size_t input = has_input ? connection->input_size() : 0;
+  const size_t input_capacity = has_input ? connection->input_capacity() : 0;
   const OutputFigures output = output_figures(client);
   const bool waits_to_write = connection != nullptr && connection->waits_to_write();
-  // Valkey does not count what is in the buffer that all clients share.
-  const bool valkey = client.server.edition().is_valkey();
   Fields fields(client.server.edition());
   fields.add("id", client.id)
       .add("addr", client.peer_address())
@@ -176,8 +177,7 @@ std::string describe(Client& client, bool hides_names) {
                         ? std::to_string(client.transaction->requests.size())
                         : "-1")
       .add("watch", client.server.watches().watched_by(client))
-      .add("qbuf",
-           valkey ? client.parser.partial_bytes() : input - client.parser.understood_bytes())
+      .add("qbuf", has_input ? input - client.parser.understood_bytes() : 0)
       .add("qbuf-free", input_capacity - input)
       .add("argv-mem", client.parser.partial_bytes())
       .add("multi-mem", client.transaction != nullptr ? client.transaction->memory_usage : 0)
