@@ -165,10 +165,14 @@ struct DeadlineOptions {
       return dialect.names_errors ? read_in_order(ctx) : read_before_fields(ctx);
     bool is_ambiguous = false;
     for (ArgReader reader(ctx.args, 3); reader.more();) {
+      const std::string_view word = reader.peek();
+      if (!fields.given() && reader.left() < kShortestClause && is_word(word, "FIELDS")) {
+        ctx.reply.error("ERR FIELDS requires at least numfields and one field argument");
+        return false;
+      }
       const auto step = fields.take(ctx, reader, kBadNumFields);
       if (step == FieldsClause::Step::kFailed) return false;
       if (step == FieldsClause::Step::kTaken) continue;
-      const std::string_view word = reader.peek();
       if (!condition.read(reader)) return unknown_argument(ctx, word);
       is_ambiguous |= !condition_word.empty() && !base::equal_ignoring_case(word, condition_word);
       condition_word = word;
@@ -181,6 +185,7 @@ struct DeadlineOptions {
  private:
   static constexpr std::string_view kBadNumFields =
       "ERR Parameter `numFields` should be greater than 0";
+  static constexpr size_t kShortestClause = 3;  // FIELDS, the number of fields, one field
 
   bool read_in_order(CommandContext& ctx) {
     ArgReader reader(ctx.args, 3);
