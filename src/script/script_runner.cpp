@@ -31,8 +31,7 @@ constexpr size_t kFirstKey = 3;
 // The CommandFlag bits of a program that starts. One that declares nothing is only kept from stale
 // data: its commands are judged one by one.
 uint32_t flags_to_start(const Program& program, uint32_t command_flags) {
-  if ((program.flags & kDeclared) != 0) return command_flags_of(program.flags, command_flags);
-  return (program.flags & kAllowStale) != 0 ? uint32_t{kStale} : 0;
+  return (program.flags & kDeclared) != 0 ? command_flags_of(program.flags, command_flags) : 0;
 }
 
 }  // namespace

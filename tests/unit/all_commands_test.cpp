@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "server/command/command_docs.h"
@@ -39,6 +40,65 @@ TEST_CASE("Every command of every folder has a place in one table", "[commands]"
     const int words = command->parent == nullptr ? 1 : 2;
     CHECK(row.syntax.arity(words) == parse_syntax(row.syntax.text(), words, row.keys.size()).arity);
   }
+}
+
+// The place of the first key of a syntax line before which only single words stand; words of the
+// name count as well. 0: there is none.
+static int place_of_first_key(std::string_view syntax, int words_of_name) {
+  int place = words_of_name;
+  for (size_t at = 0; at < syntax.size(); ++place) {
+    const std::string_view word = syntax.substr(at, syntax.find(' ', at) - at);
+    for (const std::string_view key : {"key", "key...", "source", "destination"}) {
+      if (word == key) return place;
+    }
+    if (word.find_first_of("[{|=.") != word.npos) return 0;
+    at += word.size() + 1;
+  }
+  return 0;
+}
+
+TEST_CASE("The first key of a request is where the command's syntax has it", "[commands]") {
+  CHECK(place_of_first_key("key value", 1) == 1);
+  CHECK(place_of_first_key("start key... x", 2) == 3);
+  CHECK(place_of_first_key("[NX] key", 1) == 0);
+  ServerFixture server({});
+  add_all_commands(server.server);
+  int seen = 0;
+  for (const auto& command : server.server.commands().all()) {
+    INFO(command->full_name);
+    if (command->is_container()) continue;
+    const int place =
+        place_of_first_key(command->row->syntax.text(), command->parent == nullptr ? 1 : 2);
+    if (place == 0 || command->row->keys.size() == 0) continue;
+    const KeySpec& keys = command->row->keys[0];
+    if (keys.begin != KeySpec::Begin::kIndex || keys.find != KeySpec::Find::kRange) continue;
+    CHECK(keys.position == place);
+    ++seen;
+  }
+  CHECK(seen > 200);
+}
+
+TEST_CASE("Commands of a type are in the category of that type, and of no other", "[commands]") {
+  ServerFixture server({});
+  add_all_commands(server.server);
+  const std::pair<std::string_view, uint32_t> kinds[] = {
+      {"json.", kAclJson},       {"ts.", kAclTimeSeries}, {"bf.", kAclBloom},
+      {"cf.", kAclCuckoo},       {"cms.", kAclCountMin},  {"topk.", kAclTopK},
+      {"tdigest.", kAclTDigest}, {"ar", kAclArray}};
+  // Vector sets have no category of their own, as in the reference.
+  const uint32_t general = kAclRead | kAclWrite | kAclFast | kAclSlow;
+  int seen = 0;
+  for (const auto& command : server.server.commands().all()) {
+    INFO(command->full_name);
+    const CommandRow& row = *command->row;
+    if (row.group != Group::kModule && row.group != Group::kArray) continue;
+    const auto kind = std::find_if(std::begin(kinds), std::end(kinds), [&](const auto& each) {
+      return command->full_name.starts_with(each.first);
+    });
+    CHECK((row.acl & ~general) == (kind != std::end(kinds) ? kind->second : 0));
+    ++seen;
+  }
+  CHECK(seen > 100);
 }
 
 TEST_CASE("Commands and subcommands stand in the documentation under their names", "[commands]") {

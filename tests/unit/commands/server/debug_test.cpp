@@ -1,5 +1,6 @@
 #include <string>
 
+#include "all_commands.h"
 #include "base/jemalloc.h"
 #include "base/version.h"
 #include "commands/groups.h"
@@ -276,6 +277,33 @@ TEST_CASE("MEMORY USAGE counts the bytes of a key and its value") {
   CHECK(client.run("MEMORY USAGE missing") == tests::kNull);
   CHECK(client.run("MEMORY USAGE name").starts_with(":"));
   CHECK(client.run("MEMORY USAGE name SAMPLES -1") == tests::error("ERR syntax error"));
+}
+
+TEST_CASE("A small value of any type takes some bytes, and not many") {
+  ServerFixture server({});
+  add_all_commands(server.server);
+  TestClient client(server);
+  const std::vector<std::string> words = {"SET k 1",
+                                          "SET k text",
+                                          "RPUSH k a 1",
+                                          "SADD k 1 2",
+                                          "SADD k a",
+                                          "HSET k f v",
+                                          "ZADD k 1 a",
+                                          "XADD k 1-1 f v",
+                                          "PFADD k a",
+                                          "VADD k VALUES 1 1 a",
+                                          "JSON.SET k $ {\"a\":1}",
+                                          "TS.ADD k 1 1",
+                                          "ARSET k 0 a"};
+  for (const std::string& word : words) {
+    INFO(word);
+    client.run("DEL k");
+    REQUIRE_FALSE(client.run(word).starts_with("-"));
+    const int64_t bytes = std::stoll(client.run("MEMORY USAGE k").substr(1));
+    CHECK(bytes > 0);
+    CHECK(bytes < 20'000);
+  }
 }
 
 TEST_CASE("MEMORY STATS tells of each database that holds keys") {

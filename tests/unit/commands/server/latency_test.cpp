@@ -106,6 +106,22 @@ TEST_CASE("LATENCY GRAPH draws a column for each sample, with its age below") {
             "115\n"
             "m0s\n"
             " s \n");
+  // Heights are rounded: 7 of 9 ms are 8.6 of the 11 steps.
+  monitor.reset("command");
+  monitor.add("command", 10, 150);
+  monitor.add("command", 17, 155);
+  monitor.add("command", 19, 160);
+  CHECK(commands::draw_latency("command", *monitor.find("command"), 170) ==
+        "command - high 19 ms, low 10 ms (all time high 19 ms)\n" + std::string(80, '-') +
+            "\n"
+            " _#\n"
+            " ||\n"
+            " ||\n"
+            "_||\n"
+            "\n"
+            "211\n"
+            "050\n"
+            "sss\n");
   monitor.reset("command");
   constexpr int64_t kNow = 1'000'000;
   for (const int64_t age : {86'400, 86'399, 3'600, 3'599, 60, 59})

@@ -394,6 +394,18 @@ TEST_CASE("Before Redis 7.2 who waits in a group hears that stream or group have
   CHECK(waiting.take_output() == error("UNBLOCKED the stream key no longer exists"));
 }
 
+TEST_CASE("From Redis 7.2 on it hears what any reader would", "[streams]") {
+  TestedServer server("emulate \"redis 7.2\"\n");
+  TestClient client(server);
+  TestClient waiting(server);
+  client.run("XGROUP CREATE a g $ MKSTREAM");
+  CHECK(waiting.run("XREADGROUP GROUP g c BLOCK 0 STREAMS a >").empty());
+  client.run("XGROUP DESTROY a g");
+  server.server.blocking().serve();
+  CHECK(waiting.take_output() ==
+        error("NOGROUP No such key 'a' or consumer group 'g' in XREADGROUP with GROUP option"));
+}
+
 TEST_CASE("Reading for a group counts as a use of the stream where policies look at changes",
           "[streams]") {
   TestedServer server("maxmemory-policy allkeys-lrm\n");

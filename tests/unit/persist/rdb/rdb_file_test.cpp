@@ -169,11 +169,13 @@ TEST_CASE("Keys past their deadline are dropped when a master loads", "[rdb]") {
   const auto now = static_cast<uint64_t>(server.now_ms());
   const std::string gone = byte(0xfc) + number(now - 1, 8) + string_key("gone", "x");
   const std::string old = byte(0xfd) + number(1, 4) + string_key("old", "x");
+  const std::string oldest = byte(0xfc) + number(0, 8) + string_key("oldest", "x");
   const std::string there = byte(0xfc) + number(now + 1000, 8) + string_key("there", "x");
-  const std::string file = rdb_file(selected(gone + old + there + string_key("free", "x")));
+  const std::string file =
+      rdb_file(selected(gone + old + oldest + there + string_key("free", "x")));
   const ReadReport report = server.load(file);
   CHECK(report.ok);
-  CHECK(report.keys_expired == 2);
+  CHECK(report.keys_expired == 3);
   CHECK(report.keys_loaded == 2);
   TestClient client(server);
   CHECK(client.run("PTTL there") == integer(1000));
@@ -183,7 +185,7 @@ TEST_CASE("Keys past their deadline are dropped when a master loads", "[rdb]") {
   replica.server.environment().expired = store::Environment::Expired::kShow;
   ReadOptions options;
   options.drop_expired = false;
-  CHECK(replica.load(file, options).keys_loaded == 4);
+  CHECK(replica.load(file, options).keys_loaded == 5);
 }
 
 TEST_CASE("A key that is there is refused unless it may be replaced", "[rdb]") {

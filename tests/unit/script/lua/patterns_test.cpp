@@ -168,6 +168,20 @@ TEST_CASE("Large tables are sorted as small ones are", "[script-host]") {
             .starts_with("-ERR attempt to compare"));
 }
 
+TEST_CASE("Tables of any size are sorted by a comparison that is a C function", "[script-host]") {
+  Patterns lua;
+  for (const int size : {2, 1000, 5000}) {
+    CAPTURE(size);
+    // Nothing comes before anything else.
+    CHECK(lua.eval("local a = {} for i = 1, " + std::to_string(size) +
+                   " do a[i] = i end table.sort(a, rawequal) local sum = 0 " +
+                   "for i = 1, #a do sum = sum + a[i] end return sum") ==
+          integer(size * (size + 1) / 2));
+  }
+  CHECK(lua.error_of("local a = {} for i = 1, 5000 do a[i] = i end table.sort(a, setmetatable)")
+            .starts_with("-ERR bad argument #1 to"));
+}
+
 TEST_CASE("Tables of any size are sorted by the operator as by a comparison", "[script-host]") {
   Patterns lua;
   for (const std::string_view value :
