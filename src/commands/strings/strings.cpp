@@ -138,10 +138,8 @@ void set_with_options(CommandContext& ctx) {
   if (options.get) reply_value_or_null(ctx, ref);
   LockClaims* const claims =
       options.takes_locks() || options.get ? ctx.server.lock_claims() : nullptr;
-  const bool takes = claims != nullptr && holds && !ref && options.takes_locks();
-  if (claims != nullptr && ref) note_attempt(ctx, options, ref, holds, *claims);
-  const bool made_by_script = ctx.client.has(kClientScript) && claims == nullptr && !ref &&
-                              deadline_ms >= 0 && ctx.server.lock_claims() != nullptr;
+  const auto was_there = static_cast<bool>(ref);
+  if (claims != nullptr && was_there) note_attempt(ctx, options, ref, holds, *claims);
   // Valkey makes no key whose time has passed, and removes the one that is there.
   const bool comes_too_late = ctx.server.edition().is_valkey() &&
                               options.expiration.names_unix_time() &&
@@ -152,8 +150,13 @@ void set_with_options(CommandContext& ctx) {
     put(ctx, ref, ctx.args[2], deadline_ms);
     propagate_set(ctx, options, deadline_ms);
   }
-  if (takes) claims->taken(ctx, ref, options.recipe());
-  if (made_by_script) ctx.server.lock_claims()->made_by_script(ctx, ref);
+  const bool was_made = ref && !was_there;
+  if (was_made && claims != nullptr && options.takes_locks()) {
+    claims->taken(ctx, ref, options.recipe());
+  } else if (was_made && claims == nullptr && deadline_ms >= 0 && ctx.client.has(kClientScript) &&
+             ctx.server.lock_claims() != nullptr) {
+    ctx.server.lock_claims()->made_by_script(ctx, ref);
+  }
   if (options.get) return;
   if (holds) {
     ctx.reply.ok();

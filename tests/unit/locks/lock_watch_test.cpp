@@ -336,6 +336,39 @@ TEST_CASE("A script that sets a key which it has seen missing takes a lock", "[l
   CHECK(unseen.model().records().empty());
 }
 
+TEST_CASE("SET that makes no key takes no lock, whoever sends it and for whatever reason",
+          "[locks]") {
+  for (const std::string edition : {"", "emulate \"redis 8.6\"\n", "emulate \"valkey 9.1\"\n"}) {
+    Scene scene("", edition);
+    size_t made = 0;
+    for (const std::string condition : {"", " NX", " XX", " IFEQ x", " IFNE x"}) {
+      for (const std::string deadline : {"", " EX 100", " PX 100", " EXAT 1", " PXAT 1"}) {
+        for (const std::string get : {"", " GET"}) {
+          for (const std::string before : {"", "SET lock x", "SET lock x PX 1000"}) {
+            for (const bool in_script : {false, true}) {
+              scene.run("anna", "DEL lock");
+              if (!before.empty()) scene.run("anna", before);
+              std::string request = "SET lock y" + condition + deadline + get;
+              if (in_script) {
+                request =
+                    "EVAL redis.call('EXISTS','lock')return(redis.call(unpack(ARGV)))or(1) 0 " +
+                    request;
+              }
+              INFO(edition << before << "; " << request);
+              scene.run("bob", request);
+              made += before.empty() && scene.run("bob", "GET lock") == bulk("y") ? 1 : 0;
+              const locks::Record* record = scene.model().find(0, "lock");
+              const bool is_held = record != nullptr && record->hold.has_value();
+              if (is_held) CHECK(scene.run("bob", "EXISTS lock") == ":1\r\n");
+            }
+          }
+        }
+      }
+    }
+    CHECK(made > 20);
+  }
+}
+
 TEST_CASE("A former holder that looks at its lock comes back", "[locks]") {
   Scene scene("anna SET lock a NX PX 1000; wait 1500; anna @compare-delete lock a");
   CHECK(scene.log() == "taken anna, expired, came-back anna");
