@@ -1,6 +1,7 @@
 #include "server/command/watch.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "server/client/client.h"
 #include "server/server.h"
@@ -28,7 +29,7 @@ void WatchRegistry::watch(Client& client, std::string_view key) {
     if (watcher.client == &client) return;
   }
   watchers.push_back({&client, is_past_deadline(server_.database(client.database), key)});
-  if (by_client_.empty()) server_.events().add(*this);
+  if (!std::exchange(listens_, true)) server_.events().add(*this);
   Watched& mine = by_client_[client.id];
   // The key stands in both tables.
   mine.bytes += 2 * (sizeof(Place) + key.size()) + sizeof(Watcher);
@@ -37,6 +38,11 @@ void WatchRegistry::watch(Client& client, std::string_view key) {
 
 void WatchRegistry::unwatch_all(Client& client) {
   client.watched_key_changed = false;
+  forget(client);
+  if (by_client_.empty() && std::exchange(listens_, false)) server_.events().remove(*this);
+}
+
+void WatchRegistry::forget(const Client& client) {
   const auto mine = by_client_.find(client.id);
   if (mine == by_client_.end()) return;
   for (const Place& place : mine->second.places) {
@@ -45,7 +51,13 @@ void WatchRegistry::unwatch_all(Client& client) {
     if (it->second.empty()) by_key_.erase(it);
   }
   by_client_.erase(mine);
-  if (by_client_.empty()) server_.events().remove(*this);
+}
+
+void WatchRegistry::note_changes(std::span<Client* const> clients) {
+  for (Client* client : clients) {
+    client->watched_key_changed = true;
+    forget(*client);
+  }
 }
 
 std::vector<std::string> WatchRegistry::keys_watched_by(const Client& client) const {
@@ -84,27 +96,32 @@ void WatchRegistry::key_changed(store::Keyspace& keyspace, std::string_view key,
   if (is_beside_value(event_class, event)) return;
   const auto it = by_key_.find(Place{keyspace.index(), std::string(key)});
   if (it == by_key_.end()) return;
+  std::vector<Client*> changed;
   for (Watcher& watcher : it->second) {
     if (event_class == EventClass::kExpired && watcher.was_expired) {
       watcher.was_expired = false;
     } else {
-      watcher.client->watched_key_changed = true;
+      changed.push_back(watcher.client);
     }
   }
+  note_changes(changed);
 }
 
 void WatchRegistry::keyspace_clearing(store::Keyspace& keyspace) {
+  std::vector<Client*> changed;
   for (auto& [place, watchers] : by_key_) {
     if (place.database != keyspace.index() || keyspace.table().find_item(place.key) == nullptr)
       continue;
     for (Watcher& watcher : watchers) {
-      if (!watcher.was_expired) watcher.client->watched_key_changed = true;
+      if (!watcher.was_expired) changed.push_back(watcher.client);
       watcher.was_expired = false;
     }
   }
+  note_changes(changed);
 }
 
 void WatchRegistry::keyspaces_swapping(store::Keyspace& first, store::Keyspace& second) {
+  std::vector<Client*> changed;
   for (auto& [place, watchers] : by_key_) {
     if (place.database != first.index() && place.database != second.index()) continue;
     store::Keyspace& after = place.database == first.index() ? second : first;
@@ -113,12 +130,12 @@ void WatchRegistry::keyspaces_swapping(store::Keyspace& first, store::Keyspace& 
     const bool will_be_expired = will_exist && is_past_deadline(after, place.key);
     for (Watcher& watcher : watchers) {
       // A key that is past its deadline counts as none, before and after.
-      if ((existed && !watcher.was_expired) || (will_exist && !will_be_expired)) {
-        watcher.client->watched_key_changed = true;
-      }
+      if ((existed && !watcher.was_expired) || (will_exist && !will_be_expired))
+        changed.push_back(watcher.client);
       watcher.was_expired = will_be_expired;
     }
   }
+  note_changes(changed);
 }
 
 }  // namespace latchkey::server

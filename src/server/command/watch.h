@@ -1,10 +1,11 @@
 // WATCH: which clients want to know whether which keys change before their EXEC.
 //
+// A client of whose keys one has changed watches none any more: its EXEC fails whatever comes.
 // Listens to keyspace events only while somebody watches. Costs O(watchers of the key) per change.
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -64,7 +65,13 @@ class WatchRegistry final : public KeyspaceEventListener {
     size_t bytes = 0;
   };
 
+  // Removes the client's watches; it may be an event that does.
+  void forget(const Client& client);
+  // Has the transactions of these clients fail. A client may be there more than once.
+  void note_changes(std::span<Client* const> clients);
+
   Server& server_;
+  bool listens_ = false;
   std::unordered_map<Place, std::vector<Watcher>, Hash> by_key_;
   std::unordered_map<uint64_t, Watched> by_client_;
 };

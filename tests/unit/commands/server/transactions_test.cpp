@@ -1,5 +1,6 @@
 
 #include "commands/groups.h"
+#include "server/command/watch.h"
 #include "unit/catch.h"
 #include "unit/server_fixture.h"
 
@@ -35,6 +36,43 @@ TEST_CASE("EXEC does nothing when a watched key was written meanwhile", "[transa
   other.run("SET a theirs");
   CHECK(client.run("EXEC") == kNullArray);
   CHECK(client.run("GET a") == bulk("theirs"));
+}
+
+TEST_CASE("Who is to fail watches no key any more", "[transactions]") {
+  TransactionsFixture server;
+  TestClient client(server);
+  TestClient same(server);
+  TestClient other(server);
+  const server::WatchRegistry& watches = server.server.watches();
+  client.run("WATCH a b");
+  same.run("WATCH a c");
+  CHECK(watches.watching_clients() == 2);
+  CHECK(watches.watched_keys() == 3);
+  other.run("SET b theirs");
+  CHECK(watches.watched_by(*client) == 0);
+  CHECK(watches.memory_of(*client) == 0);
+  CHECK(watches.watched_by(*same) == 2);
+  // Watching is of no use to it before its EXEC.
+  client.run("WATCH d");
+  CHECK(watches.watched_keys() == 2);
+  other.run("SET a theirs");
+  CHECK(watches.watching_clients() == 0);
+  for (TestClient* each : {&client, &same}) {
+    each->run("MULTI");
+    each->run("INCR n");
+    CHECK(each->run("EXEC") == kNullArray);
+  }
+  // From then on everything is as in the beginning.
+  client.run("WATCH a");
+  CHECK(watches.watched_keys() == 1);
+  other.run("SET a again");
+  CHECK(watches.watched_keys() == 0);
+  client.run("UNWATCH");
+  client.run("WATCH a");
+  client.run("MULTI");
+  client.run("INCR n");
+  CHECK(client.run("EXEC") == array({integer(1)}));
+  CHECK(watches.watching_clients() == 0);
 }
 
 TEST_CASE("An error while queueing aborts the transaction", "[transactions]") {
