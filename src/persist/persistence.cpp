@@ -18,6 +18,7 @@ Persistence::Persistence(server::Server& server, ChildProcessParts parts)
   server.figures().persistence.set([this] { return figures(); });
   server.hooks().stats_reset.add([this] {
     child_.reset_forks();
+    snapshots_.reset_figures();
     aof_.reset_figures();
   });
   server.add_debug_subcommands(snapshot_debug_subcommands());

@@ -47,6 +47,8 @@ class Snapshots {
   void tick();
   // Fills in the figures of snapshots.
   void describe(server::PersistenceFigures* figures) const;
+  // Counts snapshots from 0 again.
+  void reset_figures() { saves_ = 0; }
 
   // Command handlers.
   void save_command(server::CommandContext& ctx);

@@ -81,7 +81,10 @@ class Aof {
   void tick();
   // Fills in the figures of the append-only file.
   void describe(server::AofFigures* figures) const;
-  void reset_figures() { file_.reset_delayed_syncs(); }
+  void reset_figures() {
+    file_.reset_delayed_syncs();
+    rewrite_.reset_figures();
+  }
 
   // Counts the replicas that have everything up to a stream offset on their disks, and requests
   // acknowledgements from them. If not set, no replica counts.

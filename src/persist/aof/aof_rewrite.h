@@ -70,6 +70,8 @@ class AofRewrite {
   void set_base_bytes(uint64_t bytes) { base_bytes_ = bytes; }
   // Fills in the figures of rewrites.
   void describe(server::AofFigures* figures) const;
+  // Counts rewrites from 0 again.
+  void reset_figures() { rewrites_ = 0; }
 
  private:
   // Writes out what is buffered. False, with the reason logged, when it cannot be.
