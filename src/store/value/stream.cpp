@@ -185,8 +185,6 @@ void Stream::trim_with_references(StreamNode& node, const StreamTrim& trim) {
     if (!goes) return StreamNode::Erase::kStop;
     if (trim.references == StreamReferences::kAcknowledged) {
       if (is_referenced(entry.id)) return StreamNode::Erase::kNo;
-      // Older entries may stay, so this deletion may leave a hole.
-      max_deleted_id_ = std::max(max_deleted_id_, entry.id);
     } else {
       erase_references(entry.id);
     }

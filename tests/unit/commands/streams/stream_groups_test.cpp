@@ -291,6 +291,19 @@ TEST_CASE("Trimming leaves what is not acknowledged, or what is pending goes wit
   CHECK(client.run("XTRIM s MAXLEN 1 ACKED DELREF") == error("ERR syntax error"));
 }
 
+TEST_CASE("Trimming what is acknowledged is no deletion that a group could not count",
+          "[stream_groups]") {
+  FilledServer server;
+  TestClient& client = server.client;
+  client.run("XREADGROUP GROUP g c STREAMS s >");
+  client.run("XACK s g 2 3 4 5");
+  CHECK(client.run("XTRIM s MAXLEN 1 ACKED") == integer(4));
+  const std::string info = client.run("XINFO STREAM s");
+  CHECK(info.find(bulk("max-deleted-entry-id") + bulk("0-0")) != std::string::npos);
+  client.run("XADD s 9 n 9");
+  CHECK(client.run("XINFO GROUPS s").find(bulk("lag") + integer(1)) != std::string::npos);
+}
+
 TEST_CASE("Groups are no change to who watches a stream, but a new key and new entries are",
           "[stream_groups]") {
   FilledServer server;
