@@ -434,9 +434,10 @@ void wait_for_entries(CommandContext& ctx, const ReadRequest& request,
   std::vector<std::string_view> words(ctx.args.begin(), ctx.args.end());
   std::vector<std::string> ids(sources.size());
   for (size_t i = 0; i < sources.size(); ++i) {
-    if (sources[i].group != nullptr) continue;
+    std::string_view& id = words[request.first_key + sources.size() + i];
+    if (sources[i].group != nullptr || (id != "$" && id != "+")) continue;
     ids[i] = stream_id_text(sources[i].after);
-    words[request.first_key + sources.size() + i] = ids[i];
+    id = ids[i];
   }
   const int64_t again_ms = time_to_look_again(ctx, request, sources);
   CommandContext resolved{ctx.server, ctx.client, ctx.command, words,

@@ -14,11 +14,12 @@ namespace {
 // Notes every call.
 struct LoggingServer : ServerFixture {
   explicit LoggingServer(std::string_view settings = "slowlog-log-slower-than 0\n")
-      : ServerFixture({commands::slowlog_rows(), commands::string_rows(), commands::set_rows(),
-                       commands::connection_rows(), commands::config_rows(),
-                       commands::transaction_rows(), commands::list_rows(),
-                       commands::list_wait_rows(), commands::client_rows(), commands::info_rows()},
-                      settings) {}
+      : ServerFixture(
+            {commands::slowlog_rows(), commands::string_rows(), commands::set_rows(),
+             commands::connection_rows(), commands::config_rows(), commands::transaction_rows(),
+             commands::list_rows(), commands::list_wait_rows(), commands::client_rows(),
+             commands::info_rows(), commands::stream_read_rows(), commands::stream_rows()},
+            settings) {}
 
   std::vector<std::string> latest() { return server.slow_log().entries().front().words; }
   size_t size() { return server.slow_log().entries().size(); }
@@ -46,6 +47,14 @@ TEST_CASE("SLOWLOG GET tells the latest calls first, with who made them") {
       reply.starts_with("*1\r\n*6\r\n:2\r\n:" + std::to_string(server.now_ms() / 1000) + "\r\n:"));
   CHECK(reply.ends_with(tests::bulks({"SLOWLOG", "LEN"}) + tests::bulk("?:0") +
                         tests::bulk("somebody")));
+}
+
+TEST_CASE("A read of streams that waited stands in the log as it came") {
+  LoggingServer server;
+  TestClient client(server);
+  client.run("XREAD BLOCK 20 STREAMS s t 0 5");
+  server.advance_ms(100);
+  CHECK(server.latest() == Words{"XREAD", "BLOCK", "20", "STREAMS", "s", "t", "0", "5"});
 }
 
 TEST_CASE("SLOWLOG GET shows ten calls, or as many as are asked for") {
