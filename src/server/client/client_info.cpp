@@ -128,7 +128,10 @@ bool check_client_name(CommandContext& ctx, std::string_view name) {
   return false;
 }
 
-size_t memory_usage(Client& client) {
+namespace {
+
+// Without output.
+size_t memory_beside_output(Client& client) {
   size_t bytes = sizeof(Client) + client.name.capacity();
   if (client.library != nullptr) {
     bytes += sizeof(ClientLibrary) + client.library->name.capacity() +
@@ -139,9 +142,22 @@ size_t memory_usage(Client& client) {
   bytes += client.server.watches().memory_of(client) + PubSub::memory_of(client) +
            Tracking::memory_of(client);
   const net::Connection* connection = client.connection();
-  if (connection == nullptr) return bytes + client.out().memory_usage();
-  return bytes + connection->own_memory() + connection->input_memory() +
-         connection->output_memory();
+  return connection == nullptr ? bytes
+                               : bytes + connection->own_memory() + connection->input_memory();
+}
+
+}  // namespace
+
+size_t memory_usage(Client& client) {
+  const net::Connection* connection = client.connection();
+  return memory_beside_output(client) +
+         (connection != nullptr ? connection->output_memory() : client.out().memory_usage());
+}
+
+size_t own_memory_usage(Client& client) {
+  const net::Connection* connection = client.connection();
+  return memory_beside_output(client) +
+         (connection != nullptr ? connection->own_output_memory() : client.out().own_memory());
 }
 
 namespace {

@@ -31,8 +31,12 @@ std::string describe_for_log(Client& client);
 // What stands in the log for data of users that is hidden.
 inline constexpr std::string_view kRedacted = "*redacted*";
 
-// Bytes of memory held for the client: itself, buffers in both directions, what MULTI queued.
+// Bytes of memory held for the client: itself, buffers in both directions, what MULTI queued. Large
+// values that wait to be sent count as often as they do, though their bytes may be those of the
+// dataset: limits are on what clients leave unread.
 size_t memory_usage(Client& client);
+// The same without those values.
+size_t own_memory_usage(Client& client);
 
 // True for text without blanks and control characters, so that it cannot break a line of CLIENT
 // LIST. Empty text qualifies.

@@ -78,7 +78,7 @@ MemoryReport measure_memory(Server& server) {
   report.resident = process.resident;
   report.allocator = process.allocator;
   report.scripts = server.figures().scripts();
-  server.clients().for_each([&](Client& client) { report.clients += memory_usage(client); });
+  server.clients().for_each([&](Client& client) { report.clients += own_memory_usage(client); });
   const ReplicationFigures replication = server.figures().replication();
   const SlotGate* const node = server.slot_gate();
   report.buffers = replication.backlog_memory + replication.full_sync_buffer +

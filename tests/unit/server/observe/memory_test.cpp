@@ -5,9 +5,13 @@
 #include <thread>
 #include <vector>
 
+#include "base/blob.h"
 #include "base/heap_use.h"
 #include "base/thread.h"
+#include "server/client/client_info.h"
+#include "server/observe/memory_report.h"
 #include "unit/catch.h"
+#include "unit/server_fixture.h"
 
 namespace latchkey::server {
 
@@ -178,6 +182,19 @@ TEST_CASE("A thread's use is its own") {
   given.reset();
   // What it frees counts, whoever had allocated it.
   CHECK(is_about(before - here.balance(), kLarge));
+}
+
+TEST_CASE("Values that wait to be sent take no memory beside the dataset's, and count by limits") {
+  tests::ServerFixture server({});
+  tests::TestClient client(server);
+  const size_t before = measure_memory(server.server).clients;
+  const size_t counted_before = memory_usage(*client);
+  const base::BlobRef value(base::Blob::create(std::string(kLarge, 'v')));
+  for (int i = 0; i < 20; ++i) client->out().append_shared(value.get());
+  CHECK(measure_memory(server.server).clients - before < kLarge);
+  CHECK(memory_usage(*client) - counted_before >= 20 * kLarge);
+  client->out().append(std::string(kLarge, 'x'));
+  CHECK(measure_memory(server.server).clients - before >= kLarge);
 }
 
 }  // namespace latchkey::server
