@@ -185,6 +185,8 @@ std::string Loading::absolute(const std::string& path) const {
 }
 
 void Loading::advise(std::string_view tool, const std::string& path) {
+  // The log of an emulated release ends as that one's does.
+  if (server_.edition().emulates()) return;
   server_.log().warning("The dataset could not be read from " + absolute(path) +
                         ". Look into it with: " + std::string(tool) + ' ' + absolute(path));
 }
