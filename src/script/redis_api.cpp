@@ -10,6 +10,7 @@
 #include "script/debugger.h"
 #include "script/host_errors.h"
 #include "script/lua/interpreter.h"
+#include "script/lua/lua_numbers.h"
 #include "script/lua/lua_text.h"
 #include "script/reply_reader.h"
 #include "server/acl/user.h"
@@ -193,7 +194,7 @@ struct RedisApi {
     if (count < 2) return raise_error(lua, "ERR redis.log() requires two arguments or more.");
     if (lua_isnumber(lua, 1) == 0)
       return raise_error(lua, "ERR First argument must be a number (log level).");
-    const auto level = static_cast<int>(lua_tonumber(lua, 1));
+    const int level = as_int32(lua_tonumber(lua, 1));
     if (level < 0 || level >= static_cast<int>(std::size(kLogLevels))) {
       return raise_error(lua, "ERR Invalid log level.");
     }
@@ -211,7 +212,7 @@ struct RedisApi {
 
   static int setresp(lua_State* lua) {
     if (lua_gettop(lua) != 1) return raise_error(lua, "ERR redis.setresp() requires one argument.");
-    const auto protocol = static_cast<int>(lua_tonumber(lua, 1));
+    const int protocol = as_int32(lua_tonumber(lua, 1));
     if (protocol != 2 && protocol != 3) return raise_error(lua, "ERR RESP version must be 2 or 3.");
     runner(lua).client_.reply.set_protocol(protocol);
     return 0;
@@ -226,7 +227,7 @@ struct RedisApi {
   static int set_repl(lua_State* lua) {
     if (lua_gettop(lua) != 1)
       return raise_error(lua, "ERR redis.set_repl() requires one argument.");
-    const auto targets = static_cast<int>(lua_tonumber(lua, 1));
+    const int targets = as_int32(lua_tonumber(lua, 1));
     if ((targets & ~server::kPropagateToAll) != 0) {
       return raise_error(
           lua, "ERR Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.");

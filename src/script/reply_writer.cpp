@@ -6,6 +6,7 @@
 #include <string>
 
 #include "script/lua/interpreter.h"
+#include "script/lua/lua_numbers.h"
 #include "script/lua/lua_text.h"
 
 namespace latchkey::script {
@@ -15,13 +16,6 @@ namespace {
 // Stack slots of one level of nesting.
 constexpr int kSlots = 3;
 constexpr size_t kVerbatimFormatSize = 3;
-
-int64_t truncated(double value) {
-  // As the conversion of x86-64: numbers out of range become the smallest integer.
-  constexpr double kLimit = 9223372036854775808.0;
-  if (!(value >= -kLimit && value < kLimit)) return INT64_MIN;
-  return static_cast<int64_t>(value);
-}
 
 std::string one_line(std::string_view text) {
   std::string line(text);
@@ -50,7 +44,7 @@ class Writer {
         reply_.bulk(text_at(lua_, -1));
         break;
       case LUA_TNUMBER:
-        reply_.integer(truncated(lua_tonumber(lua_, -1)));
+        reply_.integer(as_int64(lua_tonumber(lua_, -1)));
         break;
       case LUA_TBOOLEAN:
         write_boolean(lua_toboolean(lua_, -1) != 0);

@@ -67,6 +67,7 @@ class Translator {
       if (tokens_[i].kind == LuaToken::Kind::kString) drop_foreign_escapes(tokens_[i]);
       if (tokens_[i].is("return")) enclose_call(i + 1);
     }
+    if (uses_.contains("arg") && keeps_select()) declare_arguments();
     return apply_edits();
   }
 
@@ -196,6 +197,65 @@ class Translator {
       if (is_redis_call_declaration(use)) return ++declarations == 1;
       return declarations == 1 && is_called(use);
     });
+  }
+
+  // Whether `select` is what it is in the globals. Not all_uses(), which remembers one answer for
+  // each name: that of holds_redis_call() for this one.
+  bool keeps_select() {
+    const std::vector<size_t>& uses = uses_["select"];
+    return std::all_of(uses.begin(), uses.end(), [this](size_t use) { return is_called(use); });
+  }
+
+  struct Function {
+    size_t body = 0;  // where the text of the body begins; 0: its arguments are not variable
+    bool names_arg = false;
+    bool has_points = false;
+  };
+
+  // Declares `arg` in the functions that are to have it.
+  void declare_arguments() {
+    std::vector<Function> functions;  // those that are open
+    std::vector<bool> blocks;         // those that are open; true for functions
+    for (size_t i = 0; i < tokens_.size(); ++i) {
+      const LuaToken& token = at(i);
+      if (i > 0 && is_access(at(i - 1))) continue;
+      if (token.is("function")) {
+        blocks.push_back(true);
+        functions.push_back(function_at(&i));
+      } else if (token.is("do") || token.is("if") || token.is("repeat")) {
+        blocks.push_back(false);
+      } else if ((token.is("end") || token.is("until")) && !blocks.empty()) {
+        if (blocks.back()) end_function(&functions);
+        blocks.pop_back();
+      } else if (!functions.empty()) {
+        functions.back().names_arg |= token.is("arg");
+        functions.back().has_points |= token.is("...");
+      }
+    }
+  }
+
+  // The function whose first token is *index, which becomes that of the last one of its parameters.
+  Function function_at(size_t* index) const {
+    size_t first = *index + 1;
+    while (at(first).kind == LuaToken::Kind::kName || is_access(at(first))) ++first;
+    const size_t last = at(first).is("(") ? closing_[first] : 0;
+    if (last == 0) return {};
+    *index = last;
+    return {.body = at(last - 1).is("...") ? at(last).offset + 1 : 0};
+  }
+
+  void end_function(std::vector<Function>* functions) {
+    const Function ended = functions->back();
+    functions->pop_back();
+    if (!ended.names_arg) return;
+    if (ended.body != 0) {
+      edits_.push_back(
+          {ended.body, 0,
+           ended.has_points ? " local arg; " : " local arg={n=select('#',...),...}; "});
+    } else if (!functions->empty()) {
+      // It may be that of the function around it.
+      functions->back().names_arg = true;
+    }
   }
 
   struct Edit {

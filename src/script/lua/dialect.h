@@ -5,6 +5,9 @@
 //   here it is done where the text alone shows that the callee is one: its name, if the script uses
 //   that for nothing else, or a local that holds redis.call or redis.pcall.
 // * Escapes that Lua 5.1 does not know ("\x41") stand for the letter itself.
+// * A function of variable arguments whose body names `arg` has a local of that name: a table of
+//   the arguments, or nil if the body has `...` itself. Not done where the script uses `select` for
+//   anything but calls, and not in code that a script compiles itself (loadstring).
 // * 64-bit number literals (1LL), goto and a first line that begins with '#' are errors.
 //
 // Linear in the size of the script (times the logarithm of the number of its names) for any text.

@@ -82,7 +82,8 @@ void push_error_text(lua_State* lua, int index) {
 int describe_error(lua_State* lua) {
   lua_Debug place;
   bool known = lua_getstack(lua, 1, &place) != 0 && lua_getinfo(lua, "nSl", &place) != 0;
-  if (known && *place.what == 'C') {
+  // Some of LuaJIT's own functions are in Lua, with code that has no lines.
+  if (known && (*place.what == 'C' || place.currentline == 0)) {
     known = lua_getstack(lua, 2, &place) != 0 && lua_getinfo(lua, "nSl", &place) != 0;
   }
   lua_createtable(lua, 0, 4);
@@ -251,9 +252,17 @@ bool Interpreter::run(int function, int arguments) {
   }
   if (stopped_with_ == nullptr) [[likely]]
     return succeeded;
-  // Replaces the result or error of the run: the script may have caught the error that stops it.
-  lua_pop(lua_, 1);
-  push_error_table(lua_, stopped_with_);
+  // Replaces the result or error of the run, but for its place: the script may have caught the
+  // error that stops it.
+  if (succeeded || !lua_istable(lua_, -1)) {
+    lua_pop(lua_, 1);
+    push_error_table(lua_, stopped_with_);
+    return false;
+  }
+  lua_pushstring(lua_, stopped_with_);
+  lua_setfield(lua_, -2, kErrorText);
+  lua_pushnil(lua_);
+  lua_setfield(lua_, -2, kErrorCounted);
   return false;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "script/lua/lua_numbers.h"
 #include "script/lua/lua_text.h"
 
 namespace latchkey::script {
@@ -85,21 +86,17 @@ void add_quoted(luaL_Buffer* out, std::string_view text) {
 void add_argument(lua_State* lua, int argument, const Conversion& conversion, luaL_Buffer* out) {
   switch (conversion.letter) {
     case 'c':
+      return add_printed(out, conversion, "", as_int32(luaL_checknumber(lua, argument)));
     case 'd':
     case 'i': {
-      const auto number = static_cast<long long>(luaL_checknumber(lua, argument));
-      if (conversion.letter == 'c')
-        return add_printed(out, conversion, "", static_cast<int>(number));
+      const long long number = as_int64(luaL_checknumber(lua, argument));
       return add_printed(out, conversion, "ll", number);
     }
     case 'o':
     case 'u':
     case 'x':
     case 'X': {
-      const lua_Number number = luaL_checknumber(lua, argument);
-      // Negative numbers wrap around.
-      const auto bits = number < 0 ? static_cast<unsigned long long>(static_cast<long long>(number))
-                                   : static_cast<unsigned long long>(number);
+      const unsigned long long bits = as_uint64(luaL_checknumber(lua, argument));
       return add_printed(out, conversion, "ll", bits);
     }
     case 'e':

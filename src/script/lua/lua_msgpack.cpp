@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "script/lua/interpreter.h"
+#include "script/lua/lua_numbers.h"
 #include "script/lua/lua_text.h"
 #include "script/lua/table_order.h"
 
@@ -40,8 +41,6 @@ enum Lead : uint8_t {
   kMap32 = 0xdf,
   kNegativeFix = 0xe0,
 };
-
-constexpr double kTwoTo63 = 9223372036854775808.0;
 
 // --- Packing ------------------------------------------------------------------------------------
 
@@ -392,7 +391,7 @@ int unpack_one(lua_State* lua) {
 }
 
 int unpack_limit(lua_State* lua) {
-  const auto limit = static_cast<int>(luaL_checkinteger(lua, 2));
+  const int64_t limit = as_int64(luaL_checknumber(lua, 2));
   const auto offset = static_cast<int64_t>(luaL_optinteger(lua, 3, 0));
   luaL_checkstring(lua, 1);
   if (limit == 0 && offset == 0) return unpack(lua);

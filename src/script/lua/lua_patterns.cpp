@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "script/lua/interpreter.h"
+#include "script/lua/lua_numbers.h"
 #include "script/lua/lua_text.h"
 
 namespace latchkey::script {
@@ -596,8 +597,8 @@ int lua_pattern_gsub(lua_State* lua) {
       lua,
       type == LUA_TNUMBER || type == LUA_TSTRING || type == LUA_TFUNCTION || type == LUA_TTABLE,
       kReplacement, "string/function/table expected");
-  const auto most =
-      static_cast<int64_t>(luaL_optinteger(lua, 4, static_cast<lua_Integer>(subject.size() + 1)));
+  const int64_t most = lua_isnoneornil(lua, 4) ? static_cast<int64_t>(subject.size() + 1)
+                                               : as_argument(luaL_checknumber(lua, 4));
   const bool is_anchored = pattern.starts_with('^');
   if (is_anchored) pattern.remove_prefix(1);
   Matcher matcher(lua, subject, pattern);

@@ -8,6 +8,7 @@
 #include <lua.hpp>
 #include <string_view>
 
+#include "script/lua/lua_numbers.h"
 #include "script/lua/lua_text.h"
 
 namespace latchkey::script {
@@ -139,15 +140,6 @@ int bad_letter(lua_State* lua, char letter) {
 
 // --- Packing ------------------------------------------------------------------------------------
 
-// A number's 64 bits; one out of range converts as the processor does it.
-uint64_t integer_bits(double value) {
-  constexpr double kTwoTo63 = 9223372036854775808.0;
-  constexpr uint64_t kHighest = uint64_t{1} << 63;
-  if (std::isnan(value) || value < -kTwoTo63) return kHighest;
-  if (value < kTwoTo63) return static_cast<uint64_t>(static_cast<int64_t>(value));
-  return value < 2 * kTwoTo63 ? static_cast<uint64_t>(value) : 0;
-}
-
 // The index of byte i of a number of `size` bytes; byte 0 is the lowest.
 size_t place(size_t i, size_t size, bool little) {
   return little ? i : size - 1 - i;
@@ -183,7 +175,7 @@ void pack_item(lua_State* lua, luaL_Buffer* buffer, const Item& item, bool littl
       return;
     }
     default:
-      return add_integer(buffer, integer_bits(luaL_checknumber(lua, argument)), item.size, little);
+      return add_integer(buffer, as_uint64(luaL_checknumber(lua, argument)), item.size, little);
   }
 }
 
@@ -234,7 +226,7 @@ double signed_number(uint64_t bits, size_t size) {
 size_t previous_size(lua_State* lua, int results) {
   if (results == 0 || lua_isnumber(lua, -1) == 0)
     luaL_error(lua, "format 'c0' needs a previous size");
-  const auto size = static_cast<size_t>(integer_bits(lua_tonumber(lua, -1)));
+  const auto size = static_cast<size_t>(as_uint64(lua_tonumber(lua, -1)));
   lua_pop(lua, 1);
   return size;
 }

@@ -1,9 +1,11 @@
 #include "script/lua/sandbox.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <lua.hpp>
+#include <numbers>
 #include <string_view>
 
 #include "base/assert.h"
@@ -11,6 +13,7 @@
 #include "script/lua/lua_coroutines.h"
 #include "script/lua/lua_deprecated.h"
 #include "script/lua/lua_format.h"
+#include "script/lua/lua_numbers.h"
 #include "script/lua/lua_patterns.h"
 #include "script/lua/lua_sort.h"
 #include "script/lua/lua_text.h"
@@ -291,12 +294,23 @@ struct Sandbox {
   }
 
   static int randomseed(lua_State* lua) {
-    self(lua).random_.seed(static_cast<int32_t>(static_cast<int64_t>(luaL_checknumber(lua, 1))));
+    self(lua).random_.seed(as_argument(luaL_checknumber(lua, 1)));
     return 0;
   }
 
   static int log(lua_State* lua) {
     lua_pushnumber(lua, std::log(luaL_checknumber(lua, 1)));
+    return 1;
+  }
+
+  // LuaJIT has these two in its own code, whose errors do not say what is wrong.
+  static constexpr double kRadiansPerDegree = std::numbers::pi / 180;
+  static int deg(lua_State* lua) {
+    lua_pushnumber(lua, luaL_checknumber(lua, 1) / kRadiansPerDegree);
+    return 1;
+  }
+  static int rad(lua_State* lua) {
+    lua_pushnumber(lua, luaL_checknumber(lua, 1) * kRadiansPerDegree);
     return 1;
   }
 
@@ -307,14 +321,39 @@ struct Sandbox {
 
   // Upvalue 2: bit.tohex, which treats out-of-range digit counts differently.
   static int tohex(lua_State* lua) {
-    constexpr double kMaxDigits = 8;
+    constexpr int32_t kMaxDigits = 8;
+    // Leaves a number's integer in the lower bits, as the functions of `bit` take their arguments.
+    constexpr double kAlign = 6755399441055744.0;  // 2^52 + 2^51
     if (lua_isnumber(lua, 2) != 0) {
-      const double digits = lua_tonumber(lua, 2);
-      // A number outside of 32 bits counts as the smallest.
-      const bool fits = digits > INT32_MIN - 1.0 && digits < INT32_MAX + 1.0;
-      lua_pushnumber(lua, fits ? std::clamp(digits, -kMaxDigits, kMaxDigits) : -kMaxDigits);
+      const auto bits = std::bit_cast<uint64_t>(lua_tonumber(lua, 2) + kAlign);
+      lua_pushinteger(lua, std::clamp(static_cast<int32_t>(bits), -kMaxDigits, kMaxDigits));
       lua_replace(lua, 2);
     }
+    return lua_tocfunction(lua, lua_upvalueindex(2))(lua);
+  }
+
+  // LuaJIT takes a number that 32 bits do not hold as the smallest of them, Lua 5.1 as the lower
+  // half of a 64-bit integer. Replaces such arguments from `first` to `last`.
+  static void narrow_arguments(lua_State* lua, int first, int last) {
+    for (int i = first; i <= last && i <= lua_gettop(lua); ++i) {
+      if (lua_isnumber(lua, i) == 0) continue;
+      const double number = lua_tonumber(lua, i);
+      if (number > INT32_MIN - 1.0 && number < INT32_MAX + 1.0) [[likely]]
+        continue;
+      lua_pushinteger(lua, as_argument(number));
+      lua_replace(lua, i);
+    }
+  }
+
+  // Upvalue 2: unpack.
+  static int unpack(lua_State* lua) {
+    narrow_arguments(lua, 2, 3);
+    return lua_tocfunction(lua, lua_upvalueindex(2))(lua);
+  }
+
+  // Upvalue 2: table.concat.
+  static int concat(lua_State* lua) {
+    narrow_arguments(lua, 3, 4);
     return lua_tocfunction(lua, lua_upvalueindex(2))(lua);
   }
 
@@ -323,10 +362,10 @@ struct Sandbox {
     constexpr int64_t kQuick = 4096;
     if (real_of(lua, 1) != 0) return raise_read_only_plainly(lua);
     if (lua_gettop(lua) == 3 && lua_istable(lua, 1) && lua_isnumber(lua, 2) != 0) {
-      const int64_t place = std::max<int64_t>(lua_tointeger(lua, 2), INT32_MIN + 1);
-      const auto size = static_cast<int64_t>(lua_objlen(lua, 1));
-      if (size - place > kQuick)
-        return insert_far(lua, static_cast<int>(place), static_cast<int>(size));
+      narrow_arguments(lua, 2, 2);
+      const auto place = static_cast<int>(lua_tointeger(lua, 2));
+      const auto size = static_cast<int>(lua_objlen(lua, 1));
+      if (size - int64_t{place} > kQuick) return insert_far(lua, place, size);
     }
     return lua_tocfunction(lua, lua_upvalueindex(2))(lua);
   }
@@ -348,6 +387,44 @@ struct Sandbox {
   static int rep(lua_State* lua) {
     if (lua_gettop(lua) > 2) lua_settop(lua, 2);
     return lua_tocfunction(lua, lua_upvalueindex(2))(lua);
+  }
+
+  // A position in a text of that size, counted from 1; 0 before it. Negative arguments count from
+  // its end.
+  static int64_t position(lua_Number argument, int64_t size) {
+    const int64_t place = as_int64(argument);
+    return place < 0 ? std::max<int64_t>(place + size + 1, 0) : place;
+  }
+
+  // Lua 5.1's, because LuaJIT's takes positions that 32 bits do not hold as the smallest of them.
+  static int sub(lua_State* lua) {
+    luaL_checkstring(lua, 1);
+    const std::string_view text = text_at(lua, 1);
+    const auto size = static_cast<int64_t>(text.size());
+    const int64_t first = std::max<int64_t>(position(luaL_checknumber(lua, 2), size), 1);
+    const int64_t last = std::min(position(luaL_optnumber(lua, 3, -1), size), size);
+    const int64_t length = std::max<int64_t>(last - first + 1, 0);
+    push_text(lua, length == 0
+                       ? std::string_view()
+                       : text.substr(static_cast<size_t>(first - 1), static_cast<size_t>(length)));
+    return 1;
+  }
+
+  // For the same reason.
+  static int byte(lua_State* lua) {
+    luaL_checkstring(lua, 1);
+    const std::string_view text = text_at(lua, 1);
+    const auto size = static_cast<int64_t>(text.size());
+    const int64_t begin = position(luaL_optnumber(lua, 2, 1), size);
+    const int64_t end = lua_isnoneornil(lua, 3) ? begin : position(luaL_checknumber(lua, 3), size);
+    const int64_t first = std::max<int64_t>(begin, 1);
+    const int64_t last = std::min(end, size);
+    if (first > last) return 0;
+    const auto count = static_cast<int>(std::min<int64_t>(last - first + 1, INT32_MAX));
+    luaL_checkstack(lua, count, "string slice too long");
+    for (const char c : text.substr(static_cast<size_t>(first - 1), static_cast<size_t>(count)))
+      lua_pushinteger(lua, static_cast<unsigned char>(c));
+    return count;
   }
 
   // Upvalue 2: tostring, which drops the sign of NaN and names null differently.
@@ -422,12 +499,15 @@ void Sandbox::trim_libraries(Interpreter& interpreter) {
   set_function(interpreter, "random", random);
   set_function(interpreter, "randomseed", randomseed);
   set_function(interpreter, "log", log);
+  set_function(interpreter, "deg", deg);
+  set_function(interpreter, "rad", rad);
   rename(lua, "fmod", "mod");
   lua_pop(lua, 1);
 
   lua_getfield(lua, -1, "table");
   set_function(interpreter, "setn", setn);
   wrap_c_function(interpreter, "insert", insert);
+  wrap_c_function(interpreter, "concat", concat);
   wrap_c_function(interpreter, "sort", lua_sort);
   remove(lua, "move");
   lua_pop(lua, 1);
@@ -438,6 +518,8 @@ void Sandbox::trim_libraries(Interpreter& interpreter) {
   set_function(interpreter, "gmatch", lua_pattern_gmatch);
   set_function(interpreter, "gsub", lua_pattern_gsub);
   rename(lua, "gmatch", "gfind");
+  set_function(interpreter, "sub", sub);
+  set_function(interpreter, "byte", byte);
   wrap_c_function(interpreter, "rep", rep);
   set_function(interpreter, "format", lua_format);
   lua_pop(lua, 1);
@@ -492,6 +574,7 @@ void Sandbox::build(Interpreter& interpreter) {
   set_function(interpreter, "loadstring", loadstring);
   set_function(interpreter, "load", load);
   wrap_function(interpreter, "tostring", to_string);
+  wrap_c_function(interpreter, "unpack", unpack);
   wrap_c_function(interpreter, "collectgarbage", collectgarbage);
   lua_pushlightuserdata(lua, &interpreter);
   lua_getfield(lua, 2, "next");

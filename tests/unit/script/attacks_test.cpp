@@ -84,6 +84,10 @@ TEST_CASE("CVE-2024-31449: bit.tohex takes any number of digits", "[script-host]
   CHECK(scripts.eval("return bit.tohex(65535, -2147483647)") == bulk("0000FFFF"));
   CHECK(scripts.eval("return bit.tohex(65535, 2147483647)") == bulk("0000ffff"));
   CHECK(scripts.eval("return bit.tohex(65535, 1e300)") == bulk("0000FFFF"));
+  CHECK(scripts.eval("return bit.tohex(65535, 2^32 + 4)") == bulk("ffff"));
+  CHECK(scripts.eval("return bit.tohex(65535, -2^31 - 1)") == bulk("0000ffff"));
+  CHECK(scripts.eval("return bit.tohex(65535, 4.6)") == bulk("0ffff"));
+  CHECK(scripts.eval("return bit.tohex(65535, 0/0)") == bulk(""));
   CHECK(scripts.eval("return bit.tohex(65535, 0)") == bulk(""));
   CHECK(scripts.works());
 }

@@ -618,3 +618,118 @@ TEST_CASE("SCRIPT DEBUG is wanted, or not, outside of pipelines") {
   CHECK(client.run("SCRIPT DEBUG YES") ==
         "waits" + error("ERR SCRIPT DEBUG must be called outside a pipeline"));
 }
+
+TEST_CASE("Places in tables are taken as Lua 5.1 takes them, also where 32 bits do not hold them") {
+  Scripts scripts;
+  const auto inserted = [&](const std::string& place) {
+    return scripts.eval("local t = {1} table.insert(t, " + place +
+                        ", 7) local at = {} for k in pairs(t) do at[#at + 1] = k end "
+                        "table.sort(at) return table.concat(at, ' ')");
+  };
+  CHECK(inserted("1e10") == bulk("1 1410065408"));
+  CHECK(inserted("-2^31 - 1") == bulk("1 2147483647"));
+  CHECK(inserted("2^32 + 5") == bulk("1 5"));
+  CHECK(inserted("'4294967301'") == bulk("1 5"));
+  for (const char* const place : {"2^32", "2^53", "1e300", "-1e300", "1/0", "-1/0", "0/0"}) {
+    CAPTURE(place);
+    CHECK(inserted(place) == bulk("0 2"));
+  }
+  CHECK(inserted("-5.5") == bulk("-5 2"));
+  CHECK(scripts.eval("return {unpack({1, 2}, 1e10, 1)}") == array({}));
+  CHECK(scripts.eval("return {unpack({1, 2}, 2^32 + 1, 2^32 + 2)}") ==
+        array({integer(1), integer(2)}));
+  CHECK(scripts.eval("return {unpack({1, 2})}") == array({integer(1), integer(2)}));
+  CHECK(scripts.eval("return table.concat({1, 2}, ',', 1e10, 1)") == bulk(""));
+  CHECK(scripts.eval("return table.concat({1, 2}, ',', 2^32 + 1)") == bulk("1,2"));
+  CHECK(scripts.eval("return {string.gsub('aaa', 'a', 'b', 2^31)}") ==
+        array({bulk("aaa"), integer(0)}));
+}
+
+TEST_CASE("Positions in strings are taken as Lua 5.1 takes them") {
+  Scripts scripts;
+  const auto sub = [&](const std::string& positions) {
+    return scripts.eval("return string.sub('abcdef', " + positions + ")");
+  };
+  for (const char* const whole : {"1", "0", "-6", "-7", "-1e300", "1/0", "-2^31 - 1", "1, 2^31",
+                                  "1, 2^53", "-1e10, 1e10", "1, nil"}) {
+    CAPTURE(whole);
+    CHECK(sub(whole) == bulk("abcdef"));
+  }
+  for (const char* const empty : {"7", "1e10", "2^53", "0, 0", "4, 2", "1, 1/0", "-1/0, 0/0",
+                                  "2^62, -2^63", "1e300, -1e300"}) {
+    CAPTURE(empty);
+    CHECK(sub(empty) == bulk(""));
+  }
+  CHECK(sub("2, 2^31") == bulk("bcdef"));
+  CHECK(sub("-3.7, '5'") == bulk("de"));
+  CHECK(sub("2.9, -2") == bulk("bcde"));
+  CHECK(scripts.eval("return ('abc'):sub(2)") == bulk("bc"));
+  CHECK(scripts.error_of("local s = ('abc'):sub(1, {})") ==
+        "-ERR user_script:1: bad argument #2 to 'sub' (number expected, got table)");
+  CHECK(scripts.error_of("return string.sub('abc')") ==
+        "-ERR user_script:1: bad argument #2 to 'sub' (number expected, got no value)");
+  const auto bytes = [&](const std::string& positions) {
+    return scripts.eval("return table.concat({string.byte('abc\\255', " + positions + ")}, ' ')");
+  };
+  CHECK(bytes("1, 1e10") == bulk("97 98 99 255"));
+  CHECK(bytes("-1e10, 1e10") == bulk("97 98 99 255"));
+  CHECK(bytes("nil") == bulk("97"));
+  CHECK(bytes("-2, nil") == bulk("99"));
+  CHECK(bytes("0") == bulk(""));
+  CHECK(bytes("1e10") == bulk(""));
+  CHECK(bytes("1, 1/0") == bulk(""));
+  CHECK(scripts.error_of("return (string.rep('a', 1e6):byte(1, -1))") ==
+        "-ERR user_script:1: stack overflow (string slice too long)");
+}
+
+TEST_CASE("Numbers that no integer holds are converted as the processor does it") {
+  Scripts scripts;
+  CHECK(scripts.error_of("redis.setresp(2^31)") == "-ERR RESP version must be 2 or 3.");
+  CHECK(scripts.error_of("redis.setresp(0/0)") == "-ERR RESP version must be 2 or 3.");
+  CHECK(scripts.error_of("redis.set_repl(1e300)") ==
+        "-ERR Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.");
+  CHECK(scripts.error_of("redis.log(1e300, 'a')") == "-ERR Invalid log level.");
+  CHECK(scripts.eval("return string.format('%d %d %d', 1e300, 0/0, 2^63)") ==
+        bulk("-9223372036854775808 -9223372036854775808 -9223372036854775808"));
+  CHECK(scripts.eval("return string.format('%x %x %x %x', 1e300, -1e300, 2^63, 0/0)") ==
+        bulk("0 8000000000000000 8000000000000000 8000000000000000"));
+  CHECK(scripts.eval("return string.format('%c%c.', 0/0, 2^32 + 65)") == bulk("."));
+  CHECK(scripts.eval("math.randomseed(1e300) return math.random(1000000)") == integer(170829));
+  CHECK(scripts.eval("math.randomseed(2^32 + 1) return math.random(1000000)") == integer(41631));
+  CHECK(scripts.eval("return {cmsgpack.unpack_limit('\\1\\2', 2^32)}") ==
+        array({integer(-1), integer(1), integer(2)}));
+}
+
+TEST_CASE("A function of variable arguments finds them in arg unless its body has points") {
+  Scripts scripts;
+  CHECK(scripts.eval("local function f(...) local n = 0 for i = 1, arg.n do n = n + arg[i] end "
+                     "return n end return f(1, 2, 3)") == integer(6));
+  CHECK(scripts.eval("local function f(...) return {arg.n, #arg} end return f(1, nil, 3, nil)") ==
+        array({integer(4), integer(1)}));
+  CHECK(scripts.eval("local function f(...) local a = {...} return tostring(arg) end "
+                     "return f(1)") == bulk("nil"));
+  CHECK(scripts.eval("local function f(arg, ...) return type(arg) end return f(1)") ==
+        bulk("table"));
+  CHECK(scripts.eval("local function f(...) return (function() return arg[1] end)() end "
+                     "return f(7)") == integer(7));
+  CHECK(scripts.eval("local function f(...) return (function(...) return arg[1] end)(8) end "
+                     "return f(7)") == integer(8));
+  CHECK(scripts.error_of("return type(arg)") ==
+        "-ERR user_script:1: Script attempted to access nonexistent global variable 'arg'");
+}
+
+TEST_CASE("Errors of functions that LuaJIT has in its own code come from the script") {
+  Scripts scripts;
+  for (const std::string script : {"table.getn(1)", "\n\ntable.remove(1)", "table.foreach(1, 2)"}) {
+    CAPTURE(script);
+    const std::string line = script.starts_with('\n') ? "3" : "1";
+    const std::string reply = scripts.eval(script);
+    CHECK(reply.ends_with(", on @user_script:" + line + ".\r\n"));
+  }
+  CHECK(scripts.error_of("return math.deg()") ==
+        "-ERR user_script:1: bad argument #1 to 'deg' (number expected, got no value)");
+  CHECK(scripts.error_of("return math.rad({})") ==
+        "-ERR user_script:1: bad argument #1 to 'rad' (number expected, got table)");
+  CHECK(scripts.eval("return string.format('%.17g %.17g', math.deg(1), math.rad(7))") ==
+        bulk("57.295779513082323 0.12217304763960307"));
+}

@@ -119,3 +119,20 @@ TEST_CASE("Libraries are loaded again when their interpreter is made anew", "[sc
   CHECK(scripts.client->run("FCALL count 0") == integer(2));
   CHECK(scripts.server.server.figures().scripts().libraries == 1);
 }
+
+TEST_CASE("A script of few instructions that may take long is stopped too", "[script-host]") {
+  ScriptServer scripts;
+  CHECK(scripts.error_of("redis.call('stopme') for i = 1, 100 do string.upper('x') end") ==
+        ScriptServer::kStopped);
+}
+
+TEST_CASE("The error of a script that was stopped says where", "[script-host]") {
+  ScriptServer scripts;
+  const auto place_of = [&](std::string_view script) {
+    const std::string reply = scripts.eval(script);
+    return reply.substr(std::min(reply.find(", on "), reply.size()));
+  };
+  CHECK(place_of("redis.call('stopme')\nwhile true do end") == ", on @user_script:2.\r\n");
+  CHECK(place_of("local function f()\nwhile true do end end redis.call('stopme')\nf()") ==
+        ", on @user_script:2.\r\n");
+}

@@ -62,6 +62,29 @@ TEST_CASE("What only LuaJIT takes is refused, with the line") {
   CHECK(untouched("local t = {} t.goto = 1 return t.goto"));
 }
 
+TEST_CASE("Only functions of variable arguments that name arg declare it") {
+  CHECK(translated("local function f(...) return arg end") ==
+        "local function f(...) local arg={n=select('#',...),...};  return arg end");
+  CHECK(translated("function t.a:b(x, ...)\nprint(arg, ...) end") ==
+        "function t.a:b(x, ...) local arg; \nprint(arg, ...) end");
+  CHECK(translated("f(function(...) if x then y() end return function() g(arg) end end)") ==
+        "f(function(...) local arg={n=select('#',...),...};  if x then y() end "
+        "return function() g(arg) end end)");
+  CHECK(translated("function f(...) repeat g() until function(...) return arg end end") ==
+        "function f(...) repeat g() until function(...) local arg={n=select('#',...),...};  "
+        "return arg end end");
+  CHECK(translated("function f(...) return arg end return select('#', f())") ==
+        "function f(...) local arg={n=select('#',...),...};  return arg end "
+        "return select('#', f())");
+  CHECK(untouched("return arg, ..."));
+  CHECK(untouched("function f(x) return arg end"));
+  CHECK(untouched("function f(...) return t.arg, 'arg' --[[arg]] end return arg"));
+  CHECK(untouched("local select = f function f(...) return arg end"));
+  CHECK(untouched("function f(...) return arg"));
+  CHECK(untouched("function arg"));
+  CHECK(untouched("end arg end until function f(... arg end"));
+}
+
 TEST_CASE("A script is translated in time that grows with its size, whatever it says",
           "[script-host]") {
   constexpr size_t kTimes = 4000;
@@ -90,6 +113,8 @@ TEST_CASE("A script is translated in time that grows with its size, whatever it 
   CHECK(is_linear([](size_t) { return Text("do local c = redis.call return c('x') end "); }));
   CHECK(is_linear([](size_t) { return Text("return tostring(( "); }));
   CHECK(is_linear([](size_t) { return Text("return (type)) "); }));
+  CHECK(is_linear([](size_t) { return Text("function(...) arg() "); }));
+  CHECK(is_linear([](size_t) { return Text("function a.arg "); }));
 }
 
 TEST_CASE("Text that cannot be taken apart is left to the compiler") {

@@ -127,6 +127,7 @@ TEST_CASE("What works long inside a function is stopped there", "[script-host]")
         "string.gsub(string.rep('a', 1e6), '.*.*b', '')",
         "for x in string.gmatch(string.rep('a', 1e6), '.-.-.-b') do end",
         "string.find(string.rep('(', 1e6), '%b()')", "table.insert({}, -2e9, 1)",
+        "table.insert({1}, 2^31, 1)",
         "local t = {} for i = 1, 1e6 do t[i] = (i * 7919) % 1000003 end while true do "
         "table.sort(t) end",
         "cjson.encode_max_depth(1e6) local t = {} for i = 1, 60 do t = {t, t} end cjson.encode(t)",
