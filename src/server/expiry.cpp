@@ -33,7 +33,11 @@ void Expiry::show_expired(bool on) {
 }
 
 void Expiry::key_expiring(store::Keyspace& keyspace, std::string_view key) {
-  server_.propagation().add_removal(keyspace.index(), key, server_.settings().lazyfree_lazy_expire);
+  // Everybody must be told, whomever the script that comes upon the key writes for.
+  Propagation& propagation = server_.propagation();
+  const uint8_t allowed = propagation.restrict_targets(kPropagateToAll);
+  propagation.add_removal(keyspace.index(), key, server_.settings().lazyfree_lazy_expire);
+  propagation.restrict_targets(allowed);
   server_.events().happened(keyspace, key, EventClass::kExpired, "expired");
 }
 
@@ -41,6 +45,7 @@ void Expiry::key_expiring(store::Keyspace& keyspace, std::string_view key) {
 void Expiry::elements_expired(store::Keyspace& keyspace, std::string_view key,
                               std::span<const std::string> names, bool last) {
   const bool at_once = server_.edition().is_valkey();
+  const uint8_t allowed = server_.propagation().restrict_targets(kPropagateToAll);
   if (server_.propagation().wanted() && at_once && !names.empty()) {
     std::vector<std::string_view> words{"HDEL", key};
     words.insert(words.end(), names.begin(), names.end());
@@ -49,6 +54,7 @@ void Expiry::elements_expired(store::Keyspace& keyspace, std::string_view key,
     for (const std::string& field : names)
       server_.propagation().add(keyspace.index(), {"HDEL", key, field});
   }
+  server_.propagation().restrict_targets(allowed);
   server_.events().happened(keyspace, key, EventClass::kHash, "hexpired");
   if (server_.events().wants_subkeys()) {
     const std::vector<std::string_view> fields(names.begin(), names.end());

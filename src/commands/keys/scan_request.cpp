@@ -73,11 +73,14 @@ bool ScanRequest::is_enough(uint64_t steps) const {
 }
 
 void ScanRequest::reply(CommandContext& ctx, std::string_view next_cursor) {
-  // Expired keys are removed only after the scan, because the table must not change during it. With
-  // TYPE every key is looked up and counts as a hit or a miss.
-  const uint8_t how = type_ ? Keyspace::kNoTouch : Keyspace::kPeek;
+  // Expired keys are removed only after the scan, because the table must not change during it.
+  // Before Redis 8.6 every key counted as a hit or a miss with TYPE.
+  const Edition& edition = ctx.server.edition();
+  const bool counts = type_ && !edition.is_valkey() && !edition.has({8, 6});
+  const uint8_t how = counts ? Keyspace::kNoTouch : Keyspace::kPeek;
   const bool leaves_expired = ctx.server.dispatcher().in_nested_call() &&
                               !ctx.server.settings().lazyexpire_nested_arbitrary_keys;
+  std::string key;
   std::erase_if(found_, [&](const Entry* entry) {
     if (!type_ && !ctx.db.is_expired(*entry)) return false;
     if (leaves_expired && ctx.db.is_expired(*entry)) return true;
@@ -85,7 +88,9 @@ void ScanRequest::reply(CommandContext& ctx, std::string_view next_cursor) {
     if (type_ && ctx.server.edition().is_valkey() &&
         !base::equal_ignoring_case(store::type_name(entry->type()), *type_))
       return true;
-    const auto ref = ctx.db.find(entry->key(), how);
+    // A copy of the key, because the entry is freed when it has expired.
+    key = entry->key();
+    const auto ref = ctx.db.find(key, how);
     return !ref || (type_ && !base::equal_ignoring_case(store::type_name(ref->type()), *type_));
   });
   ctx.reply.array(2);

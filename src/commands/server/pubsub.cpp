@@ -95,6 +95,9 @@ void psubscribe(CommandContext& ctx) {
 }
 
 void ssubscribe(CommandContext& ctx) {
+  // Unlike SUBSCRIBE and PSUBSCRIBE, it is refused in a transaction.
+  if (ctx.client.has(kClientDenyBlocking))
+    return ctx.reply.error("ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client");
   subscribe_to(ctx, TopicKind::kShardChannel);
 }
 

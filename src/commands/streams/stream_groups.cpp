@@ -8,6 +8,7 @@
 #include "commands/keys/typed_key.h"
 #include "commands/streams/stream_group_steps.h"
 #include "commands/streams/stream_steps.h"
+#include "server/client/tracking.h"
 #include "server/command/command_context.h"
 #include "server/command/help.h"
 #include "server/command/watch.h"
@@ -103,9 +104,10 @@ void xgroup_create(CommandContext& ctx) {
     return ctx.reply.error("BUSYGROUP Consumer Group name already exists");
   if (stream == nullptr) {
     stream = stream_or_new(ctx, ref);
-    // Transactions that watch the key must see a new key; creating a group alone does not notify
-    // them.
+    // Those who watch the key or have read it must see a new key; creating a group alone does not
+    // notify them.
     ctx.server.watches().key_changed(ctx.db, key, EventClass::kNewKey, "new");
+    ctx.server.tracking().key_changed(ctx.db, key, EventClass::kNewKey, "new");
   }
   stream->add_group(name, id, capped_reads(*stream, request));
   ctx.changed(key, EventClass::kStream, "xgroup-create");

@@ -36,8 +36,8 @@ void store_pairs(CommandContext& ctx, Arguments pairs,
     const std::string_view key = pairs[position];
     KeyRef ref = ctx.db.find_hashed_to_replace(key, hash);
     ctx.db.set_string(ref, pairs[position + 1], deadline_ms);
-    ctx.changed(key, EventClass::kString, "set");
     if (deadline_ms >= 0) ctx.events.happened(ctx.db, key, EventClass::kGeneric, "expire");
+    ctx.changed(key, EventClass::kString, "set");
     return true;
   });
 }

@@ -326,7 +326,8 @@ std::string format_events(unsigned events) {
 
 Directive notify_keyspace_events_directive() {
   Directive row = special(
-      "notify-keyspace-events", 0,
+      // The text does not tell whether there is an n beside A.
+      "notify-keyspace-events", kActsAlways,
       [](DirectiveArguments arguments, DirectiveContext& context) -> Result<> {
         unsigned events = 0;
         for (const char letter : arguments[0]) {

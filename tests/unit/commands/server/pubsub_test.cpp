@@ -10,10 +10,11 @@ namespace {
 
 struct PubSubServer : ServerFixture {
   explicit PubSubServer(std::string_view settings = {})
-      : ServerFixture({commands::client_rows(), commands::config_rows(),
-                       commands::connection_rows(), commands::key_rows(), commands::pubsub_rows(),
-                       commands::string_rows(), commands::transaction_rows()},
-                      settings) {}
+      : ServerFixture(
+            {commands::client_rows(), commands::config_rows(), commands::connection_rows(),
+             commands::key_rows(), commands::pubsub_rows(), commands::scan_rows(),
+             commands::string_batch_rows(), commands::string_rows(), commands::transaction_rows()},
+            settings) {}
 };
 
 std::string confirmation(std::string_view type, std::string_view topic, int64_t count) {
@@ -185,6 +186,53 @@ TEST_CASE("notifications tell of keys expired, missed and new", "[pubsub]") {
   CHECK(listener.take_output() ==
         bulks({"pmessage", "__key*", "__keyevent@0__:expired", "name"}) +
             bulks({"pmessage", "__key*", "__keyevent@0__:keymiss", "name"}));
+}
+
+TEST_CASE("SSUBSCRIBE is refused in a transaction", "[pubsub]") {
+  PubSubServer server("");
+  TestClient client(server);
+  client.run("MULTI");
+  client.run("SSUBSCRIBE s");
+  CHECK(client.run("EXEC") == "*1\r\n-ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client\r\n");
+}
+
+TEST_CASE("The class n is added beside A, and taken away", "[pubsub]") {
+  PubSubServer server("");
+  TestClient listener(server);
+  TestClient client(server);
+  listener.run("PSUBSCRIBE __key*");
+  client.run("CONFIG SET notify-keyspace-events EA");
+  client.run("CONFIG SET notify-keyspace-events EAn");
+  client.run("SET one 1");
+  CHECK(listener.take_output() == bulks({"pmessage", "__key*", "__keyevent@0__:new", "one"}) +
+                                      bulks({"pmessage", "__key*", "__keyevent@0__:set", "one"}));
+  client.run("CONFIG SET notify-keyspace-events EA");
+  client.run("SET two 2");
+  CHECK(listener.take_output() == bulks({"pmessage", "__key*", "__keyevent@0__:set", "two"}));
+}
+
+TEST_CASE("SCAN with TYPE tells of no misses", "[pubsub]") {
+  PubSubServer server("notify-keyspace-events Emx\n");
+  TestClient listener(server);
+  TestClient client(server);
+  listener.run("PSUBSCRIBE __key*");
+  client.run("SET a-name-longer-than-twenty-bytes 1 PX 1");
+  server.advance_ms(1);
+  const uint64_t misses = server.database().environment().misses;
+  client.run("SCAN 0 TYPE string");
+  CHECK(server.database().environment().misses == misses);
+  CHECK(listener.take_output() ==
+        bulks({"pmessage", "__key*", "__keyevent@0__:expired", "a-name-longer-than-twenty-bytes"}));
+}
+
+TEST_CASE("MSETEX tells of each key's deadline before its value", "[pubsub]") {
+  PubSubServer server("notify-keyspace-events Eg$\n");
+  TestClient listener(server);
+  TestClient client(server);
+  listener.run("PSUBSCRIBE __key*");
+  client.run("MSETEX 1 a 1 EX 10");
+  CHECK(listener.take_output() == bulks({"pmessage", "__key*", "__keyevent@0__:expire", "a"}) +
+                                      bulks({"pmessage", "__key*", "__keyevent@0__:set", "a"}));
 }
 
 }  // namespace latchkey::tests

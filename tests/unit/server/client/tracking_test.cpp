@@ -19,8 +19,9 @@ struct TrackingServer : ServerFixture {
             {commands::client_rows(), commands::config_rows(), commands::connection_rows(),
              commands::counter_rows(), commands::database_rows(), commands::expire_rows(),
              commands::hyperloglog_rows(), commands::key_rows(), commands::list_rows(),
-             commands::list_wait_rows(), commands::pubsub_rows(), commands::string_batch_rows(),
-             commands::string_rows(), commands::transaction_rows(), script::script_rows()},
+             commands::list_wait_rows(), commands::pubsub_rows(), commands::stream_group_rows(),
+             commands::string_batch_rows(), commands::string_rows(), commands::transaction_rows(),
+             script::script_rows()},
             settings) {
     server.add_layer(std::make_shared<script::Engine>(server));
   }
@@ -501,6 +502,16 @@ TEST_CASE("A table of many keys that nobody reads any more goes at once for its 
   reader.run("GET key1");
   writer.run("SET key1 2");
   CHECK(reader.take_output() == invalidated({"key1"}));
+}
+
+TEST_CASE("a stream that XGROUP CREATE makes is a change", "[tracking]") {
+  TrackingServer server;
+  TestClient reader(server, 3);
+  TestClient writer(server);
+  CHECK(reader.run("CLIENT TRACKING ON") == kOk);
+  reader.run("GET x");
+  CHECK(writer.run("XGROUP CREATE x g $ MKSTREAM") == kOk);
+  CHECK(reader.take_output() == invalidated({"x"}));
 }
 
 }  // namespace latchkey::tests

@@ -143,4 +143,18 @@ TEST_CASE("Nothing is written while the stream is muted") {
   CHECK(s.stream.take() == "SELECT 0; SET b 1");
 }
 
+TEST_CASE("What expires is written whomever a script writes for") {
+  Streaming s;
+  s.client.run("SET a 1 PX 10");
+  s.client.run("HSET hash a 1 b 2");
+  s.client.run("HPEXPIRE hash 10 FIELDS 1 a");
+  s.stream.take();
+  s.server.advance_ms(20);
+  s.server.server.propagation().restrict_targets(0);
+  s.client.run("EXISTS a");
+  s.server.tick();
+  s.client.run("SET b 1");
+  CHECK(s.stream.take() == "DEL a; HDEL hash a");
+}
+
 }  // namespace latchkey::tests
