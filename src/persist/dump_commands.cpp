@@ -145,6 +145,8 @@ void restore(CommandContext& ctx) {
                             (ctx.server.state() & server::kStateImporting) == 0;
   if (deadline_ms != Keyspace::kNoDeadline && deadline_ms <= ctx.now_ms() && expires_keys)
     return restore_nothing(ctx, ref);
+  // A key that is replaced is deleted and made anew.
+  if (ref) ctx.events.happened(ctx.db, key, EventClass::kNewKey, "new");
   put_value(ctx.db, ref, loaded, deadline_ms);
   set_access(ctx, ref, options);
   ctx.changed(key, EventClass::kGeneric, "restore");

@@ -210,7 +210,7 @@ bool find_migrate_keys(Words words, std::vector<KeyReference>* out) {
     if (options.left() >= 3 && options.word("AUTH2")) {
       options.next();
       options.next();
-    } else if (options.word("KEYS")) {
+    } else if (options.left() >= 2 && options.word("KEYS")) {
       if (!words[kKeyAt].empty()) return false;
       for (; options.more(); options.next())
         out->push_back({static_cast<uint32_t>(options.position()), kFlags});

@@ -14,9 +14,12 @@ using store::Keyspace;
 
 namespace {
 
-// Finds the command's key without marking it as used. Sends a null when there is none.
+// Finds the command's key without marking it as used. Sends a null when there is none. It counts as
+// a hit or a miss, but no miss is notified.
 KeyRef find_object(CommandContext& ctx) {
-  const KeyRef ref = ctx.db.find(ctx.args[2], Keyspace::kNoTouch);
+  const KeyRef ref = ctx.db.find(ctx.args[2], Keyspace::kPeek);
+  store::Environment& environment = ctx.db.environment();
+  ++(ref ? environment.hits : environment.misses);
   if (!ref) ctx.reply.null();
   return ref;
 }

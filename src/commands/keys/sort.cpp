@@ -430,6 +430,11 @@ bool find_sort_keys(Words words, std::vector<KeyReference>* out) {
   return true;
 }
 
+bool find_sort_ro_keys(Words, std::vector<KeyReference>* out) {
+  out->push_back({1, kKeyReadOnly | kKeyAccess});
+  return true;
+}
+
 constexpr CommandRow kSortRows[] = {
     {"SORT",
      sort,
@@ -464,7 +469,7 @@ constexpr CommandRow kSortRows[] = {
      "O(N+M*log(M)) where N is the number of elements in the list or set to sort, and M the number "
      "of returned elements. When the elements are not sorted, complexity is O(N).",
      "Returns the sorted elements of a list, a set, or a sorted set.",
-     {.find_keys = find_sort_keys}},
+     {.find_keys = find_sort_ro_keys}},
 };
 
 }  // namespace

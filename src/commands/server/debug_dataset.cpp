@@ -8,6 +8,7 @@
 #include "base/text/number.h"
 #include "commands/keys/typed_key.h"
 #include "commands/server/debug.h"
+#include "server/client/tracking.h"
 #include "server/command/watch.h"
 #include "server/observe/dataset_digest.h"
 #include "server/server.h"
@@ -272,9 +273,10 @@ void debug_populate(CommandContext& ctx) {
     std::string value = "value:" + number;
     if (size != 0) value.resize(static_cast<size_t>(size));
     ctx.db.set_string(ref, value);
-    // Not counted as a change, no event and no propagation; only transactions that watch the key
-    // must be notified.
+    // Not counted as a change, no event and no propagation; only clients that watch or track the
+    // key must be notified.
     ctx.server.watches().key_changed(ctx.db, key, EventClass::kNewKey, "new");
+    ctx.server.tracking().key_changed(ctx.db, key, EventClass::kNewKey, "new");
   }
   ctx.reply.ok();
 }

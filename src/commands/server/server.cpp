@@ -7,6 +7,7 @@
 #include "commands/groups.h"
 #include "server/command/command_context.h"
 #include "server/config/cluster_shutdown.h"
+#include "server/emulation/valkey_words.h"
 #include "server/process/shutdown.h"
 
 namespace latchkey::commands {
@@ -43,6 +44,9 @@ void shutdown(CommandContext& ctx) {
     if (!ctx.server.shutdown().abort()) return ctx.reply.error("ERR No shutdown in progress.");
     return ctx.reply.ok();
   }
+  // While a script runs the server ends only if it need not save what is half done.
+  if ((ctx.server.state() & kStateBusy) != 0 && (flags & kShutdownNosave) == 0)
+    return ctx.reply.error(in_words_of(ctx.server, ctx.server.busy_error()));
   const auto outcome = ctx.server.shutdown().request(flags);
   if (!outcome) return ctx.reply.error(outcome.error());
   if (*outcome == Shutdown::Outcome::kWaits) return ctx.server.shutdown().wait(ctx.client);

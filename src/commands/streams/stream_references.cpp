@@ -110,7 +110,8 @@ void xdelex(CommandContext& ctx) {
 
 void xackdel(CommandContext& ctx) {
   const std::string_view key = ctx.args[1];
-  const KeyRef ref = ctx.db.find_for_write(key);
+  // Unlike XDELEX it counts as a hit or a miss.
+  const KeyRef ref = ctx.db.find_for_write(key, store::Keyspace::kTouch);
   DeleteRequest request;
   if (!ctx.is_type(ref, Stream::kType) || !read_request(ctx, 3, &request)) return;
   Stream* stream = ref ? &value_of<Stream>(ref) : nullptr;

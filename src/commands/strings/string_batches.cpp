@@ -32,12 +32,15 @@ void mget(CommandContext& ctx) {
 // `pairs`: alternating keys and values.
 void store_pairs(CommandContext& ctx, Arguments pairs,
                  int64_t deadline_ms = Keyspace::kNoDeadline) {
+  // Valkey tells of the value before the deadline, as both do of SET.
+  const bool value_first = ctx.server.edition().is_valkey();
   for_each_key_of_batch(ctx.db, pairs, 0, 2, [&](size_t position, uint64_t hash) {
     const std::string_view key = pairs[position];
     KeyRef ref = ctx.db.find_hashed_to_replace(key, hash);
     ctx.db.set_string(ref, pairs[position + 1], deadline_ms);
+    if (value_first) ctx.changed(key, EventClass::kString, "set");
     if (deadline_ms >= 0) ctx.events.happened(ctx.db, key, EventClass::kGeneric, "expire");
-    ctx.changed(key, EventClass::kString, "set");
+    if (!value_first) ctx.changed(key, EventClass::kString, "set");
     return true;
   });
 }

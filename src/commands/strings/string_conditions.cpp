@@ -1,4 +1,6 @@
 // Comparing and deleting strings, and digests of their values: DELEX, DELIFEQ, DIGEST.
+#include <algorithm>
+
 #include "base/text/number.h"
 #include "commands/groups.h"
 #include "commands/strings/value_condition.h"
@@ -36,7 +38,9 @@ void reply_nothing_deleted(CommandContext& ctx) {
 void delex(CommandContext& ctx) {
   const bool conditional = ctx.args.size() > 2;
   if (conditional && ctx.args.size() != 4) return ctx.wrong_arity();
-  KeyRef ref = ctx.db.find_to_replace(ctx.args[1]);
+  // With a condition the command reads, so it counts as a hit or a miss.
+  KeyRef ref = ctx.db.find_to_replace(
+      ctx.args[1], conditional ? store::Keyspace::kTouch : store::Keyspace::kNoStats);
   if (!ref) return reply_nothing_deleted(ctx);
   if (!conditional) return erase(ctx, ref);
   note_comparison(ctx, ref);
@@ -77,8 +81,9 @@ void digest(CommandContext& ctx) {
 
 // Without a condition DELEX does not read the value.
 bool find_delex_keys(Words words, std::vector<KeyReference>* out) {
-  const uint32_t flags = words.size() > 2 ? kKeyReadWrite | kKeyDelete : kKeyRemove | kKeyDelete;
-  out->push_back({1, flags});
+  const Words options = words.subspan(2);
+  const bool reads = std::any_of(options.begin(), options.end(), ValueCondition::is_name);
+  out->push_back({1, (reads ? kKeyReadWrite : kKeyRemove) | kKeyDelete});
   return true;
 }
 

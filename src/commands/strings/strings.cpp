@@ -259,8 +259,7 @@ bool find_set_keys(Words words, std::vector<KeyReference>* out) {
   for (const std::string_view word : words.subspan(3)) {
     if (is_word(word, "GET")) {
       flags = kKeyReadWrite | kKeyAccess | kKeyUpdate;
-    } else if (is_word(word, "IFEQ") || is_word(word, "IFNE") || is_word(word, "IFDEQ") ||
-               is_word(word, "IFDNE")) {
+    } else if (ValueCondition::is_name(word)) {
       flags = kKeyReadWrite | (flags & kKeyAccess) | kKeyUpdate;
     }
   }

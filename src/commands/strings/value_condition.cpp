@@ -1,6 +1,7 @@
 #include "commands/strings/value_condition.h"
 
-#include <utility>
+#include <algorithm>
+#include <iterator>
 
 #include "base/digest/hash.h"
 #include "base/text/hex.h"
@@ -16,11 +17,17 @@ void write_digest(std::string_view value, char* out) {
   for (size_t i = kDigestDigits; i-- > 0; digest >>= 4) out[i] = base::kHexDigits[digest & 15];
 }
 
+constexpr ValueCondition::Name ValueCondition::kNames[] = {{"IFEQ", Kind::kEqual},
+                                                           {"IFNE", Kind::kNotEqual},
+                                                           {"IFDEQ", Kind::kDigestEqual},
+                                                           {"IFDNE", Kind::kDigestNotEqual}};
+
+bool ValueCondition::is_name(std::string_view word) {
+  return std::any_of(std::begin(kNames), std::end(kNames),
+                     [&](const Name& name) { return is_word(word, name.word); });
+}
+
 bool ValueCondition::read(ArgReader& options) {
-  static constexpr std::pair<std::string_view, Kind> kNames[] = {{"IFEQ", Kind::kEqual},
-                                                                 {"IFNE", Kind::kNotEqual},
-                                                                 {"IFDEQ", Kind::kDigestEqual},
-                                                                 {"IFDNE", Kind::kDigestNotEqual}};
   for (const auto& [name, kind] : kNames) {
     if (!options.word(name, &operand_)) continue;
     kind_ = kind;

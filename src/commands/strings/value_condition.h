@@ -18,6 +18,9 @@ void write_digest(std::string_view value, char* out);
 
 class ValueCondition {
  public:
+  // Whether the word is the name of a condition.
+  static bool is_name(std::string_view word);
+
   // Consumes a condition and its operand if they come next.
   bool read(server::ArgReader& options);
   bool given() const { return kind_ != Kind::kNone; }
@@ -32,6 +35,12 @@ class ValueCondition {
 
  private:
   enum class Kind : uint8_t { kNone, kEqual, kNotEqual, kDigestEqual, kDigestNotEqual };
+  struct Name {
+    std::string_view word;
+    Kind kind;
+  };
+
+  static const Name kNames[4];
 
   Kind kind_ = Kind::kNone;
   std::string_view operand_;

@@ -77,7 +77,7 @@ void CommandRules::allow_first_word(const Command& command, std::string_view wor
       first_words_.begin(), first_words_.end(),
       [&](const FirstWord& first) { return first.command == command.id && first.word == lower; });
   if (!known) first_words_.push_back({command.id, lower});
-  note(command.full_name + '|' + lower, true);
+  note(base::lower_case(command.full_name) + '|' + lower, true);
 }
 
 void CommandRules::note(std::string subject, bool allowed) {

@@ -317,13 +317,8 @@ bool loading(Judged& judged) {
 }
 
 bool busy(Judged& judged) {
-  // Of SHUTDOWN only the form that gives the dataset up.
-  const Arguments args = judged.request.args;
-  const Command& command = judged.command();
-  const bool allowed = command.full_name == "shutdown"
-                           ? args.size() == 2 && is_word(args[1], "NOSAVE")
-                           : command.has(kAllowBusy);
-  return !allowed && judged.refuse(in_words_of(judged.server, judged.server.busy_error()));
+  return !judged.command().has(kAllowBusy) &&
+         judged.refuse(in_words_of(judged.server, judged.server.busy_error()));
 }
 
 bool replica_or_monitor(Judged& judged) {

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -21,6 +22,7 @@
 #include "unit/persist/rdb/rdb_bytes.h"
 #include "unit/propagation_recorder.h"
 #include "unit/replication/replication_fixture.h"
+#include "unit/testing/tested_server.h"
 
 namespace latchkey::tests {
 
@@ -292,6 +294,23 @@ TEST_CASE("The passwords of MIGRATE are known to be secrets", "[migrate]") {
   CHECK(secrets({"MIGRATE", "h", "p", "k", "0", "1", "AUTH"}).empty());
   CHECK(secrets({"MIGRATE", "h", "p", "k", "0", "1", "AUTH2", "u"}).empty());
   CHECK(secrets({"MIGRATE", "h", "p", "", "0", "1", "KEYS", "AUTH", "x"}).empty());
+}
+
+TEST_CASE("KEYS that ends a request of MIGRATE names no keys", "[migrate]") {
+  TestedServer server;
+  TestClient client(server);
+  const auto keys = [&](std::string_view key, std::initializer_list<std::string_view> options) {
+    std::vector<std::string_view> words{"COMMAND", "GETKEYS", "MIGRATE", "host",
+                                        "1",       key,       "0",       "1"};
+    words.insert(words.end(), options);
+    return client.run_words(words);
+  };
+  const std::string invalid = error("ERR Invalid arguments specified for command");
+  CHECK(keys("key", {"KEYS"}) == bulks({"key"}));
+  CHECK(keys("key", {"COPY", "KEYS"}) == bulks({"key"}));
+  CHECK(keys("", {"KEYS"}) == bulks({""}));
+  CHECK(keys("", {"KEYS", "a", "b"}) == bulks({"a", "b"}));
+  CHECK(keys("key", {"KEYS", "a"}) == invalid);
 }
 
 }  // namespace latchkey::tests

@@ -205,4 +205,10 @@ TEST_CASE("The keys of SORT are the list and the last target", "[sort]") {
   CHECK(keys("list GET STORE") == bulks({"list"}));
 }
 
+TEST_CASE("SORT_RO has no target", "[sort]") {
+  TestedServer server;
+  TestClient client(server);
+  CHECK(client.run("COMMAND GETKEYS SORT_RO list STORE to") == bulks({"list"}));
+}
+
 }  // namespace latchkey::tests

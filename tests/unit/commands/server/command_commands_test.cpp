@@ -131,4 +131,20 @@ TEST_CASE("COMMAND refuses unknown subcommands and tells of HELP", "[command]") 
         std::string::npos);
 }
 
+TEST_CASE("DELEX reads its key only to compare it", "[command]") {
+  ServerFixture server({commands::command_rows(), commands::string_condition_rows()});
+  TestClient client(server);
+  const auto told = [&](std::string_view request) {
+    return client.run("COMMAND GETKEYSANDFLAGS " + std::string(request));
+  };
+  const auto key_with = [](std::string_view flag) {
+    return array({array({bulk("key"), array({status(flag), status("delete")})})});
+  };
+  for (const std::string_view request : {"DELEX key", "DELEX key nosuch x"})
+    CHECK(told(request) == key_with("RM"));
+  for (const std::string_view request : {"DELEX key IFEQ x", "DELEX key ifdne x", "DELEX key IFNE",
+                                         "DELEX key nosuch IFEQ", "DELEX key IFDEQ x y"})
+    CHECK(told(request) == key_with("RW"));
+}
+
 }  // namespace latchkey::tests

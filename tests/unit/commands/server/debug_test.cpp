@@ -20,12 +20,13 @@ namespace {
 // DEBUG is for servers that say so.
 struct DebugServer : ServerFixture {
   DebugServer()
-      : ServerFixture({commands::debug_rows(), commands::string_rows(), commands::key_rows(),
-                       commands::database_rows(), commands::server_rows(), commands::lolwut_rows(),
-                       commands::memory_rows(), commands::list_rows(), commands::set_rows(),
-                       commands::hash_rows(), commands::hash_deadline_rows(),
-                       commands::sorted_set_rows(), commands::config_rows()},
-                      "enable-debug-command yes\nsave \"\"\n") {
+      : ServerFixture(
+            {commands::debug_rows(), commands::string_rows(), commands::key_rows(),
+             commands::database_rows(), commands::server_rows(), commands::lolwut_rows(),
+             commands::memory_rows(), commands::list_rows(), commands::set_rows(),
+             commands::hash_rows(), commands::hash_deadline_rows(), commands::sorted_set_rows(),
+             commands::config_rows(), commands::client_rows()},
+            "enable-debug-command yes\nsave \"\"\n") {
     server.add_debug_subcommands(persist::object_debug_subcommands());
   }
 };
@@ -220,6 +221,21 @@ TEST_CASE("SHUTDOWN refuses what contradicts itself and what it cannot do") {
   CHECK(client.run("SHUTDOWN SAVE NOSAVE") == tests::error("ERR syntax error"));
   CHECK(client.run("SHUTDOWN ABORT NOW") == tests::error("ERR syntax error"));
   CHECK(client.run("SHUTDOWN ABORT") == tests::error("ERR No shutdown in progress."));
+}
+
+TEST_CASE("While a script runs SHUTDOWN is refused, unless it saves nothing") {
+  DebugServer server;
+  TestClient client(server);
+  constexpr std::string_view kBusy =
+      "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.";
+  server.server.set_busy(kBusy);
+  for (const char* request : {"SHUTDOWN", "SHUTDOWN SAVE", "SHUTDOWN NOW", "SHUTDOWN FORCE"})
+    CHECK(client.run(request) == tests::error(kBusy));
+  CHECK(client.run("SHUTDOWN ABORT") == tests::error("ERR No shutdown in progress."));
+  for (const char* request : {"SHUTDOWN x", "SHUTDOWN NOSAVE x", "SHUTDOWN NOSAVE SAVE"})
+    CHECK(client.run(request) == tests::error("ERR syntax error"));
+  CHECK(client.run("SHUTDOWN NOSAVE NOW").empty());
+  CHECK(client->has(server::kClientCloseAfterReply));
 }
 
 TEST_CASE("SHUTDOWN goes no further than a preparation that fails, unless by force") {
@@ -784,4 +800,14 @@ TEST_CASE("MEMORY MALLOC-STATS and PURGE say when the allocator has neither") {
   }
   CHECK(client.run("MEMORY MALLOC-STATS").find("jemalloc statistics") != std::string::npos);
   CHECK(client.run("MEMORY PURGE") == tests::kOk);
+}
+
+TEST_CASE("Keys that DEBUG POPULATE makes are told to clients that track them") {
+  DebugServer server;
+  TestClient reader(server, 3);
+  TestClient maker(server);
+  CHECK(reader.run("CLIENT TRACKING ON") == tests::kOk);
+  reader.run("GET key:0");
+  CHECK(maker.run("DEBUG POPULATE 2") == tests::kOk);
+  CHECK(reader.take_output() == ">2\r\n" + tests::bulk("invalidate") + tests::bulks({"key:0"}));
 }

@@ -137,6 +137,8 @@ TEST_CASE("A first word is allowed of a command that is not", "[acl]") {
   CHECK(user.try_to_add("+get|") == RuleError::kSyntax);
   CHECK(user.try_to_add("-get|a") == RuleError::kUnknownName);
   CHECK(user.try_to_add("+get|a|b") == RuleError::kUnknownName);
+  // The names of some commands are in capital letters.
+  CHECK(Ruled("+VREM|X").commands() == "-@all +vrem|x");
 }
 
 TEST_CASE("Whoever may run every command again is unrestricted again", "[acl]") {

@@ -1,10 +1,13 @@
 #include "server/client/notifications.h"
 
+#include <initializer_list>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "commands/groups.h"
+#include "persist/rows.h"
 #include "unit/catch.h"
 #include "unit/server_fixture.h"
 
@@ -12,20 +15,19 @@ namespace latchkey::tests {
 
 namespace {
 
-struct NotifyingServer : ServerFixture {
-  NotifyingServer()
-      : ServerFixture({commands::config_rows(), commands::hash_rows(), commands::key_rows(),
-                       commands::list_rows(), commands::pubsub_rows(), commands::set_rows(),
-                       commands::set_algebra_rows(), commands::string_batch_rows(),
-                       commands::string_range_rows(), commands::string_rows()},
-                      "notify-keyspace-events Eocgsl$h\n"),
-        client(*this),
-        listener(*this) {
+// A server with a client, and a listener to all channels of events.
+struct HeardServer : ServerFixture {
+  HeardServer(std::initializer_list<std::span<const server::CommandRow>> groups,
+              std::string_view settings)
+      : ServerFixture(groups, settings), client(*this), listener(*this) {
     listener.run("PSUBSCRIBE __keyevent@0__:*");
   }
   // The events that a request has published, with their keys.
   std::string events_of(std::string_view line) {
     client.run(line);
+    return heard();
+  }
+  std::string heard() {
     std::string text = listener.take_output();
     std::string events;
     constexpr std::string_view kBefore = "__keyevent@0__:";
@@ -42,6 +44,24 @@ struct NotifyingServer : ServerFixture {
   }
   TestClient client;
   TestClient listener;
+};
+
+struct NotifyingServer : HeardServer {
+  NotifyingServer()
+      : HeardServer({commands::config_rows(), commands::hash_rows(), commands::key_rows(),
+                     commands::list_rows(), commands::pubsub_rows(), commands::set_rows(),
+                     commands::set_algebra_rows(), commands::string_batch_rows(),
+                     commands::string_range_rows(), commands::string_rows()},
+                    "notify-keyspace-events Eocgsl$h\n") {}
+};
+
+struct LookupServer : HeardServer {
+  explicit LookupServer(const std::string& classes, const std::string& settings = {})
+      : HeardServer(
+            {commands::list_rows(), commands::object_rows(), commands::pubsub_rows(),
+             commands::stream_reference_rows(), commands::string_batch_rows(),
+             commands::string_condition_rows(), commands::string_rows(), persist::dump_rows()},
+            "notify-keyspace-events " + classes + "\n" + settings) {}
 };
 
 }  // namespace
@@ -193,6 +213,66 @@ TEST_CASE("What separates the parts of a channel is not in them", "[subkeys]") {
   CHECK(server.heard() == Messages{"__subkeyspace@0__:a\nb hset|3:f|,",
                                    "__subkeyevent@0__:hset 3:a\nb|3:f|,",
                                    "__subkeyspaceevent@0__:hset|a\nb 3:f|,"});
+}
+
+TEST_CASE("Keys that are not there are told to be missed where the reference tells it",
+          "[notifications]") {
+  LookupServer server("Em");
+  CHECK(server.events_of("GET no") == "keymiss no");
+  CHECK(server.events_of("XACKDEL no g IDS 1 1-1") == "keymiss no");
+  CHECK(server.events_of("XACKDEL no g nosuch 1 1-1") == "keymiss no");
+  CHECK(server.events_of("XDELEX no IDS 1 1-1") == "");
+  CHECK(server.events_of("DELEX no IFEQ x") == "keymiss no");
+  CHECK(server.events_of("DELEX no") == "");
+  for (const char* request : {"OBJECT ENCODING no", "OBJECT FREQ no", "OBJECT IDLETIME no"})
+    CHECK(server.events_of(request) == "");
+}
+
+TEST_CASE("OBJECT, XACKDEL and DELEX with a condition count as hits and misses",
+          "[notifications]") {
+  LookupServer server("Em");
+  server.client.run("SET name x");
+  const store::Environment& environment = server.database().environment();
+  const auto counted = [&](std::string_view line) {
+    const uint64_t hits = environment.hits;
+    const uint64_t misses = environment.misses;
+    server.client.run(line);
+    return std::make_pair(environment.hits - hits, environment.misses - misses);
+  };
+  const auto hit = std::make_pair(uint64_t{1}, uint64_t{0});
+  const auto miss = std::make_pair(uint64_t{0}, uint64_t{1});
+  CHECK(counted("OBJECT ENCODING name") == hit);
+  CHECK(counted("OBJECT ENCODING no") == miss);
+  CHECK(counted("XACKDEL name g IDS 1 1-1") == hit);
+  CHECK(counted("XACKDEL no g IDS 1 1-1") == miss);
+  CHECK(counted("DELEX name IFEQ y") == hit);
+  CHECK(counted("DELEX no IFEQ y") == miss);
+  CHECK(counted("DELEX name") == std::make_pair(uint64_t{0}, uint64_t{0}));
+}
+
+TEST_CASE("RESTORE tells of a new key also where it replaces one", "[notifications]") {
+  LookupServer server("Engoc");
+  server.client.run("SET name x");
+  server.client.run("RPUSH list x");
+  std::string dump = server.client.run("DUMP name");
+  dump = dump.substr(dump.find("\r\n") + 2);
+  dump.resize(dump.size() - 2);
+  server.listener.take_output();
+  const auto events_of_restore = [&](std::string_view key) {
+    server.client.run_words({"RESTORE", key, "0", dump, "REPLACE"});
+    return server.heard();
+  };
+  CHECK(events_of_restore("other") == "new other, restore other");
+  CHECK(events_of_restore("name") == "new name, restore name, overwritten name");
+  CHECK(events_of_restore("list") == "new list, restore list, overwritten list, type_changed list");
+}
+
+TEST_CASE("MSETEX tells of deadlines before values, and for Valkey behind them",
+          "[notifications]") {
+  CHECK(LookupServer("E$g").events_of("MSETEX 2 a 1 b 2 EX 10") ==
+        "expire a, set a, expire b, set b");
+  CHECK(LookupServer("E$g", "emulate \"valkey 9.1\"\n").events_of("MSETEX 2 a 1 b 2 EX 10") ==
+        "set a, expire a, set b, expire b");
 }
 
 }  // namespace latchkey::tests
