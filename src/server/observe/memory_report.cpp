@@ -78,7 +78,10 @@ MemoryReport measure_memory(Server& server) {
   report.resident = process.resident;
   report.allocator = process.allocator;
   report.scripts = server.figures().scripts();
-  server.clients().for_each([&](Client& client) { report.clients += own_memory_usage(client); });
+  // Replicas are told with all that waits for them, as ReplicationFigures has it.
+  server.clients().for_each([&](Client& client) {
+    report.clients += client.has(kClientReplica) ? memory_usage(client) : own_memory_usage(client);
+  });
   const ReplicationFigures replication = server.figures().replication();
   const SlotGate* const node = server.slot_gate();
   report.buffers = replication.backlog_memory + replication.full_sync_buffer +

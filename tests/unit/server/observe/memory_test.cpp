@@ -189,12 +189,17 @@ TEST_CASE("Values that wait to be sent take no memory beside the dataset's, and 
   tests::TestClient client(server);
   const size_t before = measure_memory(server.server).clients;
   const size_t counted_before = memory_usage(*client);
-  const base::BlobRef value(base::Blob::create(std::string(kLarge, 'v')));
-  for (int i = 0; i < 20; ++i) client->out().append_shared(value.get());
+  base::Blob* const value = base::Blob::create(std::string(kLarge, 'v'));
+  for (int i = 0; i < 20; ++i) client->out().append_shared(value);
+  value->release();
   CHECK(measure_memory(server.server).clients - before < kLarge);
   CHECK(memory_usage(*client) - counted_before >= 20 * kLarge);
   client->out().append(std::string(kLarge, 'x'));
   CHECK(measure_memory(server.server).clients - before >= kLarge);
+  // A replica is told with all that waits for it.
+  client->set(kClientReplica);
+  CHECK(measure_memory(server.server).clients - before >= 20 * kLarge);
+  client->set(kClientReplica, false);
 }
 
 }  // namespace latchkey::server
