@@ -239,7 +239,8 @@ void Checkpoints::propagate_key(int database, std::string_view key, const Entry*
   // A deadline of 0 would mean none.
   const int64_t deadline_ms =
       entry->has_deadline() ? std::max<int64_t>(entry->deadline_ms(), 1) : 0;
-  const std::string value = persist::make_dump(*entry, server_.settings().rdbcompression);
+  const std::string value = persist::make_dump(*entry, server_.settings().rdbcompression,
+                                               server_.edition().rdb_version());
   propagation.add(database, {"RESTORE", key, deadline_ms, value, "REPLACE", "ABSTTL"});
 }
 
