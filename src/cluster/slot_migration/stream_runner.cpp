@@ -2,6 +2,7 @@
 
 #include "base/text/number.h"
 #include "server/client/client.h"
+#include "server/client/pause.h"
 #include "server/command/command_table.h"
 #include "server/command/dispatcher.h"
 #include "server/command/slot_gate.h"
@@ -42,6 +43,8 @@ base::Result<> StreamRunner::run(std::span<const std::string_view> words) {
   if (is_frame(*command)) return {};
   if (command->full_name == "select") return select(words);
   if (base::Result<> checked = check(*command, words); !checked) return checked;
+  // A request that were postponed would leave the client, which other jobs run theirs by, blocked.
+  if (server_.pauses().holds(command->flags)) return base::fail("Writes are paused");
   client_.database = database_;
   const size_t mark = client_.out().mark();
   const bool outer = (server_.state() & kStateApplyingMaster) != 0;
