@@ -141,6 +141,19 @@ bool Cluster::migrates_any(const SlotSet& slots) const {
   return slot_migration_.tasks().find_overlapping(slots) != nullptr || slot_jobs_.moves_any(slots);
 }
 
+bool Cluster::imports_slots() const {
+  return slot_migration_.imports() || slot_jobs_.receives() || nodes_.any_imports();
+}
+
+SlotSet Cluster::foreign_slots() const {
+  SlotSet slots;
+  for (int slot = 0; slot < store::kKeySlots; ++slot) {
+    const Node* const owner = nodes_.owner(slot);
+    if (owner != nullptr && owner != &myself()) slots.add(slot);
+  }
+  return slots;
+}
+
 // --- The start ----------------------------------------------------------------------------------
 
 bool Cluster::start() {

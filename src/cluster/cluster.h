@@ -82,6 +82,10 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   // Whether an atomic migration, of whatever kind, has the slot, or one of these.
   bool migrates(int slot) const;
   bool migrates_any(const SlotSet& slots) const;
+  // Whether keys of other nodes' slots are coming: by an atomic migration, or one by one.
+  bool imports_slots() const;
+  // The slots of other nodes.
+  SlotSet foreign_slots() const;
   Election& election() { return election_; }
   Handover& handover() { return handover_; }
   Heartbeat& heartbeat() { return heartbeat_; }

@@ -67,6 +67,7 @@ class NodeTable {
   void set_migrating(int slot, Node* to) { set_move(migrating_, slot, to); }
   void set_importing(int slot, Node* from) { set_move(importing_, slot, from); }
   bool any_moves() const { return !migrating_.empty() || !importing_.empty(); }
+  bool any_imports() const { return !importing_.empty(); }
   using Moves = std::map<int, Node*>;
   const Moves& migrating() const { return migrating_; }
   const Moves& importing() const { return importing_; }

@@ -1,5 +1,4 @@
 // DUMP and RESTORE: values as bytes, for storing elsewhere or transferring to another server.
-#include <climits>
 #include <limits>
 #include <optional>
 #include <string>
@@ -127,11 +126,8 @@ void restore(CommandContext& ctx) {
   if (ref && !options.replace) return ctx.reply.error("BUSYKEY Target key name already exists.");
   int64_t deadline_ms;
   if (!read_deadline(ctx, options.absolute_ttl, &deadline_ms)) return;
-  // rdb-version-check relaxed has payloads of any version tried.
-  const int newest = ctx.server.settings().rdb_version_check_relaxed
-                         ? INT_MAX
-                         : ctx.server.edition().newest_rdb_version(kNewestRdbVersion);
-  if (!is_intact_dump(ctx.args[3], ctx.server.debug_settings().skip_checksums, newest))
+  if (!is_intact_dump(ctx.args[3], ctx.server.debug_settings().skip_checksums,
+                      newest_dump_version(ctx.server)))
     return ctx.reply.error("ERR DUMP payload version or checksum are wrong");
 
   LoadedValue loaded;

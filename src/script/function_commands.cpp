@@ -80,7 +80,8 @@ void function_flush(CommandContext& ctx) {
 }
 
 void function_dump(CommandContext& ctx) {
-  ctx.reply.bulk(dump_functions(functions_of(ctx), ctx.server.settings().rdbcompression));
+  ctx.reply.bulk(dump_functions(functions_of(ctx), ctx.server.settings().rdbcompression,
+                                ctx.server.edition().rdb_version()));
 }
 
 void function_restore(CommandContext& ctx) {

@@ -8,22 +8,22 @@ namespace latchkey::script {
 
 using namespace persist;
 
-std::string dump_functions(const server::FunctionLibraries& libraries, bool compress) {
+std::string dump_functions(const server::FunctionLibraries& libraries, bool compress, int version) {
   std::string dump;
   StringSink sink(dump);
   sink.enable_checksum();
-  RdbWriter writer(sink, compress);
+  RdbWriter writer(sink, compress, version);
   libraries.for_each_code([&](std::string_view code) {
     writer.opcode(RdbOpcode::kFunction);
     writer.string(code);
   });
-  write_dump_footer(sink, writer);
+  write_dump_footer(sink, writer, version);
   return dump;
 }
 
-base::Result<std::vector<std::string>> read_function_dump(std::string_view dump,
-                                                          bool skip_checksum) {
-  if (!is_intact_dump(dump, skip_checksum))
+base::Result<std::vector<std::string>> read_function_dump(std::string_view dump, bool skip_checksum,
+                                                          int newest) {
+  if (!is_intact_dump(dump, skip_checksum, newest))
     return base::fail("ERR DUMP payload version or checksum are wrong");
   const std::string_view body = dump_body(dump);
   MemorySource source(body);

@@ -15,11 +15,12 @@
 
 namespace latchkey::script {
 
-std::string dump_functions(const server::FunctionLibraries& libraries, bool compress);
+// version: of the RDB format, for the footer; the libraries are the same in all.
+std::string dump_functions(const server::FunctionLibraries& libraries, bool compress, int version);
 
-// The code of each library of `dump`, unchecked. Fails when `dump` is malformed; the error is a
-// reply, from "ERR " on.
-base::Result<std::vector<std::string>> read_function_dump(std::string_view dump,
-                                                          bool skip_checksum);
+// The code of each library of `dump`, unchecked. newest: the last version that is read. Fails when
+// `dump` is malformed; the error is a reply, from "ERR " on.
+base::Result<std::vector<std::string>> read_function_dump(std::string_view dump, bool skip_checksum,
+                                                          int newest);
 
 }  // namespace latchkey::script

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "persist/rdb/dump_payload.h"
 #include "script/function_dump.h"
 #include "script/library_header.h"
 #include "script/load_api.h"
@@ -156,8 +157,8 @@ void Functions::flush(bool in_background) {
 // --- Dumps --------------------------------------------------------------------------------------
 
 base::Result<> Functions::restore(std::string_view dump, RestorePolicy policy, Patience patience) {
-  base::Result<std::vector<std::string>> codes =
-      read_function_dump(dump, server_.debug_settings().skip_checksums);
+  base::Result<std::vector<std::string>> codes = read_function_dump(
+      dump, server_.debug_settings().skip_checksums, persist::newest_dump_version(server_));
   if (!codes) return codes.failure();
   FunctionStore restored;
   for (const std::string& code : *codes) {

@@ -74,8 +74,11 @@ void rollback(CommandContext& ctx) {
   if (!is_possible(ctx)) return;
   const std::string name = existing_name(ctx);
   if (name.empty()) return;
+  Checkpoints& checkpoints = ctx.server.layer<Checkpoints>();
+  if (const std::string_view obstacle = checkpoints.obstacle(name); !obstacle.empty())
+    return ctx.reply.error(obstacle);
   ctx.propagate_nothing();
-  ctx.server.layer<Checkpoints>().rollback(name);
+  checkpoints.rollback(name);
   ctx.reply.ok();
 }
 

@@ -63,7 +63,8 @@ class FunctionsParticipant final : public CheckpointParticipant {
     Propagation& propagation = server_.propagation();
     if (!propagation.wanted()) return;
     if (empty) return propagation.add(kAnyDatabase, {"FUNCTION", "FLUSH"});
-    const std::string dump = script::dump_functions(libraries, server_.settings().rdbcompression);
+    const std::string dump = script::dump_functions(libraries, server_.settings().rdbcompression,
+                                                    server_.edition().rdb_version());
     propagation.add(kAnyDatabase, {"FUNCTION", "RESTORE", dump, "FLUSH"});
   }
 

@@ -26,6 +26,8 @@ struct Checkpoints::Checkpoint {
   std::vector<std::unique_ptr<UndoLog>> logs;
   // As many as there were participants.
   std::vector<std::unique_ptr<CheckpointParticipant::State>> states;
+  // In a cluster, the slots that other nodes had.
+  cluster::SlotSet foreign_slots;
 
   Description describe() const {
     Description description{name, created_ms, 0, 0};
@@ -103,6 +105,8 @@ void Checkpoints::create(std::string name) {
   checkpoint->name = std::move(name);
   checkpoint->created_ms = server_.now_ms();
   for (const auto& participant : participants_) checkpoint->states.push_back(participant->save());
+  if (const auto* node = server_.find_layer<cluster::Cluster>(); node != nullptr)
+    checkpoint->foreign_slots = node->foreign_slots();
   for (const auto& database : server_.databases()) {
     checkpoint->logs.push_back(
         std::make_unique<UndoLog>(server_.environment(), database->index(), database->undo_log()));
@@ -149,6 +153,21 @@ void add_linked(const Entry& entry, std::vector<const Entry*>* entries) {
 }
 
 }  // namespace
+
+std::string_view Checkpoints::obstacle(std::string_view name) const {
+  const auto* node = server_.find_layer<cluster::Cluster>();
+  if (node == nullptr) return {};
+  if (node->imports_slots()) {
+    return "ERR CHECKPOINT ROLLBACK is not possible while slots of other nodes are imported, whose "
+           "keys it would delete";
+  }
+  bool gained = false;
+  stack_[index_of(name)]->foreign_slots.for_each(
+      [&](int slot) { gained |= node->nodes().owner(slot) == &node->myself(); });
+  if (!gained) return {};
+  return "ERR Slots have come from other nodes since the checkpoint: a rollback would delete their "
+         "keys. DROP the checkpoint";
+}
 
 void Checkpoints::rollback(std::string_view name) {
   const size_t index = index_of(name);

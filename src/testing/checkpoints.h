@@ -58,8 +58,11 @@ class Checkpoints {
 
   // REQUIRES: the name is not taken, size() < kMaxCheckpoints.
   void create(std::string name);
+  // Why it cannot be rolled back to: keys that came with slots of other nodes would be lost. A
+  // reply's error, from its code on; empty: it can. REQUIRES: contains(name).
+  std::string_view obstacle(std::string_view name) const;
   // Brings the server back to what it was, and drops the checkpoints created later. REQUIRES:
-  // contains(name).
+  // contains(name), obstacle(name) is empty.
   void rollback(std::string_view name);
   // Drops it and those created later. What they kept goes to the one before. REQUIRES:
   // contains(name).

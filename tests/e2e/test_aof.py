@@ -23,6 +23,14 @@ def info(client, name):
     raise AssertionError("no " + name)
 
 
+def wait_until_written(client):
+    """With everysec, what was acknowledged while a sync is running is written up to two seconds later."""
+    deadline = time.monotonic() + harness.REPLY_TIMEOUT_S
+    while info(client, "aof_buffer_length") != "0":
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 def connect_when_loaded(server):
     """A connection to a server that has its dataset."""
     client = server.connect()
@@ -130,7 +138,7 @@ class Killed(unittest.TestCase):
         self.addCleanup(server.stop)
         with server.connect() as client:
             client.call("SET", "early", "1")
-            time.sleep(0.05)
+            wait_until_written(client)
         # The process dies, the system does not: what was written is there.
         server.kill()
         server.start_again()
@@ -310,6 +318,7 @@ class FullDisk(unittest.TestCase):
             time.sleep(0.05)
         self.assertEqual(client.call("SET", "after", "1"), "OK")
         digest = client.call("DEBUG", "DIGEST")
+        wait_until_written(client)
         client.close()
         server.kill()
         server.start_again()
@@ -341,7 +350,7 @@ class FullDisk(unittest.TestCase):
         for number in range(100):
             client.call("SET", "key:%d" % number, os.urandom(2000))
         digest = client.call("DEBUG", "DIGEST")
-        time.sleep(1.2)
+        wait_until_written(client)
         disk.fill()
         client.send("BGREWRITEAOF")
         client.read()

@@ -83,6 +83,8 @@ class SlotMigration final : private Importer::Host,
   const TaskTable& tasks() const { return tasks_; }
   Trimmer& trimmer() { return trimmer_; }
   Figures figures() const;
+  // Whether keys are coming by an import that is at work.
+  bool imports() const { return importing_ != nullptr; }
   // Whether a task has the slot.
   bool moves(int slot) const;
 

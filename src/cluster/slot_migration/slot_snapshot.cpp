@@ -49,12 +49,12 @@ void write_slot_info(persist::ByteSink& sink, const store::SlotIndex& index, int
 
 void write_key(persist::ByteSink& sink, server::Server& server, const store::Entry& entry) {
   const bool large = !entry.is_string() && entry.element_count() > kMaxElementsInDump;
-  if (entry.is_string() || large) return persist::write_key_as_requests(sink, entry);
+  const int version = server.edition().rdb_version();
+  if (entry.is_string() || large) return persist::write_key_as_requests(sink, entry, version);
   const int64_t deadline_ms = entry.has_deadline() ? entry.deadline_ms() : 0;
-  write_request(sink, {"RESTORE", entry.key(), std::to_string(deadline_ms),
-                       persist::make_dump(entry, server.settings().rdbcompression,
-                                          server.edition().rdb_version()),
-                       "ABSTTL"});
+  write_request(sink,
+                {"RESTORE", entry.key(), std::to_string(deadline_ms),
+                 persist::make_dump(entry, server.settings().rdbcompression, version), "ABSTTL"});
 }
 
 }  // namespace
@@ -92,7 +92,7 @@ bool write_slot_requests(persist::ByteSink& sink, server::Server& server, const 
         write_request(sink, {"SELECT", std::to_string(database->index())});
       index.for_each(slot, [&](const store::Entry& entry) {
         if (!sink.ok()) return;
-        persist::write_key_as_requests(sink, entry);
+        persist::write_key_as_requests(sink, entry, server.edition().rdb_version());
         after_key();
       });
     });

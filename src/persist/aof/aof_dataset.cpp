@@ -233,7 +233,7 @@ void write_string(RequestWriter& writer, const Entry& entry) {
   writer.word(entry.text());
 }
 
-void write_entry(RequestWriter& writer, const Entry& entry) {
+void write_entry(RequestWriter& writer, const Entry& entry, int version) {
   switch (entry.type()) {
     case store::Type::kString:
       write_string(writer, entry);
@@ -265,7 +265,7 @@ void write_entry(RequestWriter& writer, const Entry& entry) {
     case store::Type::kCountMinSketch:
     case store::Type::kTopK:
     case store::Type::kTDigest:
-      writer.request({"RESTORE", entry.key(), "0", make_dump(entry, false)});
+      writer.request({"RESTORE", entry.key(), "0", make_dump(entry, false, version)});
       break;
   }
   if (entry.has_deadline())
@@ -274,15 +274,16 @@ void write_entry(RequestWriter& writer, const Entry& entry) {
 
 }  // namespace
 
-void write_key_as_requests(ByteSink& sink, const Entry& entry) {
+void write_key_as_requests(ByteSink& sink, const Entry& entry, int version) {
   RequestWriter writer(sink);
-  write_entry(writer, entry);
+  write_entry(writer, entry, version);
 }
 
 bool write_dataset_as_requests(ByteSink& sink, server::Server& server,
                                const AofDatasetOptions& options) {
   constexpr int64_t kMsPerSecond = 1000;
   if (options.timestamp) sink.write(aof_timestamp(server.now_ms() / kMsPerSecond));
+  const int version = server.edition().rdb_version();
   RequestWriter writer(sink);
   if (server.functions() != nullptr) {
     server.functions()->for_each_code([&](std::string_view code) {
@@ -299,7 +300,7 @@ bool write_dataset_as_requests(ByteSink& sink, server::Server& server,
         if (options.skipped != nullptr) ++*options.skipped;
         return;
       }
-      write_entry(writer, *entry);
+      write_entry(writer, *entry, version);
       if (options.after_key) options.after_key();
     });
   }

@@ -18,8 +18,9 @@ class Server;
 namespace latchkey::persist {
 
 // Writes requests that make the key with its value and deadline, where there is no such key. Large
-// collections are written in several. Does not flush the sink.
-void write_key_as_requests(ByteSink& sink, const store::Entry& entry);
+// collections are written in several. version: of the RDB format, for types that RESTORE makes.
+// Does not flush the sink.
+void write_key_as_requests(ByteSink& sink, const store::Entry& entry, int version);
 
 struct AofDatasetOptions {
   // Begin with a timestamp annotation (aof-timestamp-enabled).

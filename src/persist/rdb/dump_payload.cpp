@@ -1,8 +1,10 @@
 #include "persist/rdb/dump_payload.h"
 
+#include <climits>
 #include <cstring>
 
 #include "base/digest/crc64.h"
+#include "server/server.h"
 
 namespace latchkey::persist {
 
@@ -49,6 +51,11 @@ void write_dump_footer(ByteSink& sink, RdbWriter& writer, int version) {
 
 std::string_view dump_body(std::string_view dump) {
   return dump.substr(0, dump.size() - kFooterSize);
+}
+
+int newest_dump_version(const server::Server& server) {
+  if (server.settings().rdb_version_check_relaxed) return INT_MAX;
+  return server.edition().newest_rdb_version(kNewestRdbVersion);
 }
 
 bool is_intact_dump(std::string_view dump, bool skip_checksum, int newest) {

@@ -615,4 +615,37 @@ TEST_CASE("Slots that went elsewhere at the last moment are not taken over", "[s
   CHECK(import.database().size() == 0);
 }
 
+TEST_CASE("No rollback deletes what an import brings or has brought", "[slot-importer]") {
+  Import import;
+  TestClient user(import.server);
+  CHECK(user.run("CHECKPOINT CREATE") == bulk("checkpoint-1"));
+  import.stream();
+  CHECK(user.run("CHECKPOINT ROLLBACK") ==
+        error("ERR CHECKPOINT ROLLBACK is not possible while slots of other nodes are imported, "
+              "whose keys it would delete"));
+  CHECK(import.value_of("{06S}a") == "snapshot");
+  import.main->says(kStreamEof);
+  REQUIRE(import.owns(0));
+  CHECK(user.run("CHECKPOINT ROLLBACK") ==
+        error("ERR Slots have come from other nodes since the checkpoint: a rollback would delete "
+              "their keys. DROP the checkpoint"));
+  CHECK(import.value_of("{06S}a") == "snapshot");
+
+  // A checkpoint that knows of them brings them back.
+  CHECK(user.run("CHECKPOINT CREATE") == bulk("checkpoint-2"));
+  CHECK(user.run("SET {06S}a changed") == kOk);
+  CHECK(user.run("CHECKPOINT ROLLBACK") == kOk);
+  CHECK(import.value_of("{06S}a") == "snapshot");
+}
+
+TEST_CASE("A rollback undoes what an import had brought that has ended", "[slot-importer]") {
+  Import import;
+  TestClient user(import.server);
+  CHECK(user.run("CHECKPOINT CREATE") == bulk("checkpoint-1"));
+  import.stream();
+  CHECK(user.run("CLUSTER MIGRATION CANCEL ALL") == integer(1));
+  CHECK(user.run("CHECKPOINT ROLLBACK") == kOk);
+  CHECK(import.value_of("{06S}a") == "(none)");
+}
+
 }  // namespace latchkey::tests

@@ -361,4 +361,39 @@ TEST_CASE("A receiver applies much in pieces, between which others are served", 
   CHECK(scene.state() == "waiting-for-paused");
 }
 
+TEST_CASE("No rollback deletes what a job brings or has brought", "[slot-receiver]") {
+  Receiving scene;
+  CHECK(scene.user.run("CHECKPOINT CREATE") == bulk("checkpoint-1"));
+  scene.pause();
+  CHECK(scene.user.run("CHECKPOINT ROLLBACK") ==
+        error("ERR CHECKPOINT ROLLBACK is not possible while slots of other nodes are imported, "
+              "whose keys it would delete"));
+  scene.source.says(sync("FAILOVER-GRANTED"));
+  REQUIRE(scene.owns(0));
+  CHECK(scene.user.run("CHECKPOINT ROLLBACK") ==
+        error("ERR Slots have come from other nodes since the checkpoint: a rollback would delete "
+              "their keys. DROP the checkpoint"));
+  CHECK(scene.value_of("{06S}a") == "snapshot");
+}
+
+TEST_CASE("Jobs that write while writes are paused fail, each of them", "[slot-receiver]") {
+  Receiving scene;
+  CallingNode other(scene.loop, scene.server);
+  REQUIRE(other.ask({"CLUSTER", "SYNCSLOTS", "ESTABLISH", "SOURCE", NodeWithPeer::kPeer, "NAME",
+                     std::string(40, 'e'), "SLOTSRANGE", "7", "7"}) == kOk);
+  scene.tick();
+  scene.source.says(kAck);
+  other.says(kAck);
+  CHECK(scene.user.run("CLIENT PAUSE 100000 WRITE") == kOk);
+  scene.source.says(kSet0);
+  // The key is in slot 7.
+  other.says(bulks({"SET", "{ffD}a", "snapshot"}));
+  for (const auto& job : scene.jobs().jobs().all()) {
+    CHECK(name_of(job->state) == "failed");
+    CHECK(job->message == "Writes are paused");
+  }
+  CHECK(scene.user.run("CLIENT UNPAUSE") == kOk);
+  CHECK(scene.keys() == 0);
+}
+
 }  // namespace latchkey::tests

@@ -203,4 +203,28 @@ TEST_CASE("Keys that a rollback brings back in a slot of another node are delete
   CHECK(scene.database().size() == 0);
 }
 
+TEST_CASE("No rollback deletes keys that come one by one with a slot", "[slot-migration]") {
+  NodeWithPeer scene;
+  TestClient user(scene.server);
+  const std::string peer = NodeWithPeer::kPeer;
+  CHECK(user.run("CHECKPOINT CREATE") == bulk("checkpoint-1"));
+  CHECK(user.run("CLUSTER SETSLOT 0 IMPORTING " + peer) == kOk);
+  CHECK(user.run("CHECKPOINT ROLLBACK") ==
+        error("ERR CHECKPOINT ROLLBACK is not possible while slots of other nodes are imported, "
+              "whose keys it would delete"));
+  SECTION("and takes back what it did not become") {
+    CHECK(user.run("CLUSTER SETSLOT 0 STABLE") == kOk);
+    CHECK(user.run("CHECKPOINT ROLLBACK") == kOk);
+  }
+  SECTION("which it has") {
+    CHECK(user.run("CLUSTER SETSLOT 0 NODE " + scene.cluster.myself().id) == kOk);
+    CHECK(user.run("CHECKPOINT ROLLBACK") ==
+          error("ERR Slots have come from other nodes since the checkpoint: a rollback would "
+                "delete their keys. DROP the checkpoint"));
+    // Nor does it when the slot has gone again: keys of others are not kept.
+    scene.give(0, peer);
+    CHECK(user.run("CHECKPOINT ROLLBACK") == kOk);
+  }
+}
+
 }  // namespace latchkey::tests

@@ -270,6 +270,23 @@ TEST_CASE("Libraries are dumped and restored") {
         error("ERR Wrong restore policy given, value should be either FLUSH, APPEND or REPLACE."));
 }
 
+TEST_CASE("A dump of libraries has the version of the release that is emulated") {
+  const auto version_of = [](std::string_view dump) {
+    return static_cast<uint8_t>(dump[dump.size() - 10]);
+  };
+  FunctionServer own;
+  own.load(kHello);
+  const std::string newer = own.bytes("FUNCTION DUMP");
+  CHECK(version_of(newer) == 12);
+  FunctionServer older("emulate \"redis 7.0\"\n");
+  older.load(kHello);
+  const std::string dump = older.bytes("FUNCTION DUMP");
+  CHECK(version_of(dump) == 10);
+  CHECK(own.client->run_words({"FUNCTION", "RESTORE", dump, "FLUSH"}) == kOk);
+  CHECK(older.client->run_words({"FUNCTION", "RESTORE", newer, "FLUSH"}) ==
+        error("ERR DUMP payload version or checksum are wrong"));
+}
+
 TEST_CASE("A dump that is none is refused") {
   FunctionServer server;
   server.load(kHello);

@@ -122,7 +122,8 @@ class CheckpointWorld final : server::PropagationSink {
         // Packed collections have no deadlines.
         text.append(std::to_string(entry->is_packed() ? -1 : entry->value()->first_deadline_ms()));
         // The digest knows nothing of groups.
-        if (entry->type() == store::Type::kStream) text.append(persist::make_dump(*entry, false));
+        if (entry->type() == store::Type::kStream)
+          text.append(persist::make_dump(*entry, false, persist::kRdbVersion));
       });
       observe_series(i, &all);
       const store::Keyspace& keyspace = server.database(i);

@@ -613,4 +613,27 @@ TEST_CASE("A rollback writes each series once, also where rules link several", "
   CHECK(count("d") == 0);
 }
 
+TEST_CASE("What a rollback writes has the version of the release that is emulated",
+          "[checkpoint]") {
+  CheckpointFixture server("emulate \"redis 7.0\"\n");
+  TestClient client(server);
+  client.run("SET key old");
+  client.run_words({"FUNCTION", "LOAD",
+                    "#!lua name=lib\nredis.register_function('f', function() return 1 end)"});
+  client.run("CHECKPOINT CREATE");
+  client.run("SET key new");
+  client.run("FUNCTION FLUSH");
+  PropagationRecorder stream(server);
+  client.run("CHECKPOINT ROLLBACK");
+  const std::string requests = stream.take();
+  // In front of the checksum of eight bytes.
+  const auto version_before = [&](std::string_view what) {
+    const size_t end = requests.find(what);
+    REQUIRE(end != std::string::npos);
+    return static_cast<uint8_t>(requests[end - 10]);
+  };
+  CHECK(version_before(" REPLACE ABSTTL") == 10);
+  CHECK(version_before(" FLUSH") == 10);
+}
+
 }  // namespace latchkey::tests

@@ -47,7 +47,7 @@ std::string dumped(TestClient& client, std::string_view key) {
 
 // A payload with the links between series, as files have them and DUMP leaves them out.
 std::string linked(SeriesServer& server, std::string_view key) {
-  return persist::make_dump(*server.database().find(key), /*compress=*/false);
+  return persist::make_dump(*server.database().find(key), /*compress=*/false, persist::kRdbVersion);
 }
 std::string restore_linked(TestClient& client, std::string_view key, const std::string& dump) {
   return client.run_words({"RESTORE", key, "0", dump});
