@@ -130,11 +130,16 @@ void cluster_failover(CommandContext& ctx, Cluster& cluster) {
   if (ctx.args.size() == kWordsOfMaster && ctx.client.has(kClientMaster) &&
       is_word(ctx.args[2], "FORCE") && is_word(ctx.args[3], "REPLICAID"))
     return replace_leaving_master(ctx, cluster);
-  if (ctx.args.size() > 3) return ctx.syntax_error();
-  const bool plain = ctx.args.size() == 2;
-  const bool takes_over = !plain && is_word(ctx.args[2], "TAKEOVER");
-  const bool force = takes_over || (!plain && is_word(ctx.args[2], "FORCE"));
-  if (!plain && !force) return ctx.syntax_error();
+  if (ctx.args.size() > 3 && !ctx.server.edition().is_valkey_since({9, 0}))
+    return wrong_subcommand(ctx);
+  bool takes_over = false;
+  bool force = false;
+  for (ArgReader options(ctx.args, 2); options.more();) {
+    const bool takes = options.word("TAKEOVER");
+    if (!takes && !options.word("FORCE")) return ctx.syntax_error();
+    takes_over |= takes;
+    force = true;
+  }
   const Node& myself = cluster.myself();
   if (myself.is_master())
     return ctx.reply.error("ERR You should send CLUSTER FAILOVER to a replica");

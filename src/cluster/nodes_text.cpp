@@ -184,14 +184,13 @@ bool parse_slots(const Words& words, Node& node, NodeTable* nodes) {
   return true;
 }
 
-// Sets the master and slots of a line's node; all nodes are in the table before.
+// Sets the master and slots of a line's node; all nodes are in the table before. The master may be
+// a replica itself: nothing has come of a node that is down since its master was replaced.
 bool relate_node(const Words& words, NodeTable* nodes) {
   Node& node = *nodes->find(words[kIdWord]);
-  if (node.is_replica() && words[kMasterWord] != "-") {
-    Node* const master = nodes->find(words[kMasterWord]);
-    if (master == &node || (master != nullptr && !master->is_master())) return false;
-    nodes->make_replica(node, master);
-  }
+  const std::string_view master = words[kMasterWord];
+  if (master != "-" && (!is_id(master) || master == node.id)) return false;
+  if (node.is_replica() && master != "-") nodes->make_replica(node, nodes->find(master));
   return parse_slots(words, node, nodes);
 }
 

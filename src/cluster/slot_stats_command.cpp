@@ -136,6 +136,8 @@ bool read_order(CommandContext& ctx, const Report& report, Order* order) {
       std::find_if(std::begin(Report::kNames), std::end(Report::kNames), [&](const auto& name) {
         return base::equal_ignoring_case(ctx.args[3], name.text) && report.has(name.metric);
       });
+  if (named == std::end(Report::kNames)) return refuse("ERR Unrecognized sort metric for ORDERBY.");
+  order->metric = named->metric;
   bool limited = false;
   bool directed = false;
   for (ArgReader words(ctx.args, 4); words.more();) {
@@ -160,8 +162,6 @@ bool read_order(CommandContext& ctx, const Report& report, Order* order) {
     if (std::exchange(*given, true))
       return refuse("ERR Multiple filters of the same type are disallowed.");
   }
-  if (named == std::end(Report::kNames)) return refuse("ERR Unrecognized sort metric for ORDERBY.");
-  order->metric = named->metric;
   return true;
 }
 

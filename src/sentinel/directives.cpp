@@ -37,7 +37,7 @@ bool read_number(const std::string& text, int64_t least, int64_t most, int64_t* 
 
 bool read_epoch(const std::string& text, uint64_t* epoch) {
   int64_t number = 0;
-  if (!read_number(text, 0, INT64_MAX, &number)) return false;
+  if (!read_number(text, 0, kMaxKeptEpoch, &number)) return false;
   *epoch = static_cast<uint64_t>(number);
   return true;
 }

@@ -32,9 +32,8 @@ bool read_port(std::string_view text, int* port) {
   return true;
 }
 
-// Epochs are signed in the replies of votes.
 bool read_epoch(std::string_view text, uint64_t* epoch) {
-  return base::parse_uint64(text, epoch) && *epoch <= INT64_MAX;
+  return base::parse_uint64(text, epoch) && *epoch <= kMaxToldEpoch;
 }
 
 bool is_host(std::string_view text) {

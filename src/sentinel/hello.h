@@ -11,6 +11,12 @@
 
 namespace latchkey::sentinel {
 
+// The greatest epoch that is taken from others. Epochs are signed in the replies of votes, and this
+// Sentinel counts on from what others say.
+inline constexpr int64_t kMaxToldEpoch = INT64_MAX / 2;
+// What it may have counted to since, so that a file may have it.
+inline constexpr int64_t kMaxKeptEpoch = kMaxToldEpoch + (int64_t{1} << 48);
+
 inline constexpr std::string_view kHelloChannel = "__sentinel__:hello";
 
 struct Hello {

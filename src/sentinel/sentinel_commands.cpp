@@ -154,7 +154,7 @@ void is_master_down_by_addr(CommandContext& ctx) {
   int64_t epoch = 0;
   constexpr std::string_view kNoInteger = "ERR value is not an integer or out of range";
   if (!ctx.read_int64_in(ctx.args[3], INT32_MIN, INT32_MAX, &port, kNoInteger)) return;
-  if (!ctx.read_int64_in(ctx.args[4], 0, INT64_MAX, &epoch, kNoInteger)) return;
+  if (!ctx.read_int64_in(ctx.args[4], 0, kMaxToldEpoch, &epoch, kNoInteger)) return;
   const std::string candidate(ctx.args[5]);
   Master* const found = sentinel.find_master_at(ctx.args[2], static_cast<int>(port));
   const bool down = found != nullptr && found->has(kSdown) && !sentinel.in_tilt();

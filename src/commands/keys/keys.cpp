@@ -8,6 +8,7 @@
 #include "server/command/command_context.h"
 #include "server/command/lock_claims.h"
 #include "server/server.h"
+#include "store/time_series/series.h"
 
 namespace latchkey::commands {
 
@@ -148,7 +149,10 @@ void move(CommandContext& ctx) {
   Keyspace& target = ctx.server.database(index);
   KeyRef source = ctx.db.find_to_replace(key);
   if (!source || target.find_to_replace(key)) return ctx.reply.integer(0);
-  put(target, key, ctx.db.detach(source));
+  store::DetachedEntry moved = ctx.db.detach(source);
+  if (moved->type() == store::Type::kTimeSeries)
+    static_cast<store::TimeSeries&>(*moved->value()).forget_links();
+  put(target, key, std::move(moved));
   ctx.changed(key, EventClass::kGeneric, "move_from");
   ctx.events.happened(target, key, EventClass::kGeneric, "move_to");
   ctx.reply.integer(1);

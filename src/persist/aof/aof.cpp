@@ -499,8 +499,8 @@ void Aof::wait_command(CommandContext& ctx) {
       !ctx.read_timeout_ms(ctx.args[3], &deadline_ms))
     return;
   if (local > 0 && !enabled()) return ctx.reply.error(kNeedsAof);
-  const int64_t offset = server_.replication_offset();
   Client& client = ctx.client;
+  const auto offset = static_cast<int64_t>(client.written_offset);
   const auto reply = [this, &client, offset] {
     client.reply.array(2);
     client.reply.integer(copies_here(offset));

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 #include <vector>
 
@@ -95,6 +96,7 @@ bool AofDirectory::load() {
   }
   if (!is_there(path_of(manifest_name()))) {
     log.debug("The AOF manifest file " + manifest_name() + " doesn't exist");
+    leave_what_is_there();
     return true;
   }
   const auto text =
@@ -108,6 +110,19 @@ bool AofDirectory::load() {
   if (parsed) return true;
   for (const std::string& line : parsed.error().log_lines()) log.warning(line);
   return false;
+}
+
+void AofDirectory::leave_what_is_there() {
+  std::error_code error;
+  size_t files = 0;
+  const std::filesystem::path directory = path_beside(server_.settings().appenddirname);
+  for (const auto& entry : std::filesystem::directory_iterator(directory, error))
+    files += manifest_.number_after(entry.path().filename().string()) ? 1 : 0;
+  if (files == 0) return;
+  server_.log().warning("The AOF directory " + server_.settings().appenddirname + " has " +
+                        std::to_string(files) +
+                        " files of a dataset, but no manifest that says in which order they are "
+                        "loaded. They are not loaded, and stay as they are.");
 }
 
 bool AofDirectory::replace(AofManifest next) {

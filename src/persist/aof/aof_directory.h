@@ -76,6 +76,9 @@ class AofDirectory {
   enum class Saved : uint8_t { kYes, kNo, kNotSynced };
   Saved save(const AofManifest& manifest) const;
   void restore_manifest();
+  // Whoever has lost the manifest alone may still need the files that it named: new ones are
+  // numbered after them.
+  void leave_what_is_there();
 
   server::Server& server_;
   base::Worker& worker_;

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/text/number.h"
 #include "server/config/config_parse.h"
 
 namespace latchkey::persist {
@@ -12,6 +13,8 @@ namespace latchkey::persist {
 namespace {
 
 constexpr char kBadFormat[] = "Invalid AOF manifest file format";
+// New files are counted on from the numbers of those that are there.
+constexpr int64_t kMaxSequence = INT64_MAX / 2;
 // "file NAME seq N type T"
 constexpr size_t kMinWords = 6;
 
@@ -44,7 +47,8 @@ base::Result<AofFile> parse_line(std::string_view line) {
       file.end_offset = leading_number(value);
     }
   }
-  if (!named || file.sequence == 0 || type == 0) return base::fail(kBadFormat);
+  if (!named || file.sequence == 0 || file.sequence > kMaxSequence || type == 0)
+    return base::fail(kBadFormat);
   file.type = static_cast<AofFileType>(type);
   return file;
 }
@@ -134,6 +138,21 @@ const std::string& AofManifest::add_base(bool as_rdb) {
       file_name_ + "." + std::to_string(base_sequence_) + ".base" + (as_rdb ? ".rdb" : ".aof"),
       base_sequence_, AofFileType::kBase};
   return base_->name;
+}
+
+bool AofManifest::number_after(std::string_view file) {
+  if (!file.starts_with(file_name_ + ".")) return false;
+  file.remove_prefix(file_name_.size() + 1);
+  const size_t dot = std::min(file.find('.'), file.size());
+  int64_t number = 0;
+  if (!base::parse_int64(file.substr(0, dot), &number) || number < 0 || number > kMaxSequence)
+    return false;
+  const std::string_view kind = file.substr(dot);
+  const bool is_base = kind == ".base.rdb" || kind == ".base.aof";
+  if (!is_base && kind != ".incr.aof") return false;
+  int64_t& sequence = is_base ? base_sequence_ : increment_sequence_;
+  sequence = std::max(sequence, number);
+  return true;
 }
 
 void AofManifest::add_base_named(std::string name) {

@@ -68,6 +68,8 @@ class AofManifest {
 
   // Adds "appendonly.aof.3.base.rdb" or ".aof" as the base; the old base becomes history.
   const std::string& add_base(bool as_rdb);
+  // Has new files numbered after this one. False when it is not named as one of them would be.
+  bool number_after(std::string_view file);
   // Makes a single file of an older server the base.
   void add_base_named(std::string name);
   // Adds "appendonly.aof.3.incr.aof" after the present increments. `start_offset`: see AofFile.

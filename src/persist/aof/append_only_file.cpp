@@ -9,6 +9,8 @@
 #include "base/cycle_clock.h"
 #include "base/free_if_large.h"
 #include "persist/disk_faults.h"
+#include "server/client/client.h"
+#include "server/command/dispatcher.h"
 #include "server/process/write_advice.h"
 #include "server/server.h"
 
@@ -147,6 +149,8 @@ void AppendOnlyFile::on_propagated(std::span<const server::PropagatedCommand> un
   if (counts_offset_) {
     server_.set_replication_offset(server_.replication_offset() +
                                    static_cast<int64_t>(unit.size()));
+    if (server::Client* client = server_.dispatcher().serving(); client != nullptr)
+      client->written_offset = static_cast<uint64_t>(server_.replication_offset());
   }
   if (!is_open()) return;
   if (server_.settings().aof_timestamp_enabled) {

@@ -40,6 +40,12 @@ TimeSeries* TimeSeries::clone_with_links() const {
   return copy;
 }
 
+void TimeSeries::forget_links() {
+  rules_.clear();
+  source_ = {};
+  number_ = 0;
+}
+
 void TimeSeries::set_settings(const SeriesSettings& settings) {
   const SeriesEncoding encoding = settings_.encoding;
   std::vector<SeriesLabel> labels = std::move(settings_.labels);

@@ -124,6 +124,10 @@ class TimeSeries final : public ModuleValue {
   size_t element_count() const override { return 1; }
   TimeSeries* clone() const override { return new TimeSeries(*this); }
   TimeSeries* clone_with_links() const override;
+  // It goes to another database, and links with none of those that it was linked with from there
+  // on, not even back in the old one: what is saved meanwhile does not have them either. REQUIRES:
+  // it is in no index.
+  void forget_links();
   void for_each_digest_part(const DigestPart& part) const override;
 
  private:

@@ -119,6 +119,25 @@ TEST_CASE("a node shows clients the ports that are announced for them", "[cluste
   CHECK(describe(nodes, me, {.secure = true}).starts_with(kId + " :6402@17000 "));
 }
 
+TEST_CASE("a file has replicas of replicas, of which a node knows while others are down",
+          "[cluster]") {
+  NodeTable nodes;
+  Node& me = add(nodes, kId, kMyself | kMaster);
+  Node& other = add(nodes, kOther, kMaster);
+  Node& down = add(nodes, std::string(40, 'd'), kReplica | kFailing);
+  nodes.make_replica(down, &me);
+  nodes.make_replica(me, &other);
+  SECTION("in a chain") {}
+  SECTION("in a circle") {
+    nodes.make_replica(other, &me);
+  }
+  NodeTable read;
+  REQUIRE(parse_file(file_text(nodes), kNow, &read));
+  CHECK(file_text(read) == file_text(nodes));
+  CHECK(read.find(std::string(40, 'd'))->master == &read.myself());
+  CHECK(read.myself().master == read.find(kOther));
+}
+
 TEST_CASE("the file of nodes has the zone of a node and its ports for clients", "[cluster]") {
   NodeTable nodes;
   Node& me = add(nodes, kId, kMyself | kMaster);
@@ -163,6 +182,8 @@ TEST_CASE("a file of nodes that is damaged is refused", "[cluster]") {
         good + line("master,slave", "- 0 0 0 connected", kOther),
         good + line("slave", kOther + " 0 0 0 connected", kOther),
         good + line("slave", kId + " 0 0 0 connected 7", kOther),
+        good + line("slave", kId.substr(1) + " 0 0 0 connected", kOther),
+        line("myself,master", "127.0.0.1 0 0 0 connected"),
         line("myself,master", "- 0 0 0 connected [1->-" + kOther + "]"),
         line("myself,wise", "- 0 0 0 connected")})
     CHECK(error_of(bad).starts_with("it is damaged at '"));

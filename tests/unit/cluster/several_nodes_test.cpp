@@ -481,7 +481,8 @@ TEST_CASE("only a master may have its replicas replace it", "[cluster]") {
   nodes[2].run("CLUSTER REPLICATE " + nodes[1].id());
   nodes.pass(3000);
   const std::string request = "CLUSTER FAILOVER FORCE REPLICAID " + nodes[2].id();
-  CHECK(nodes[2].run(request) == error("ERR syntax error"));
+  CHECK(nodes[2].run(request) == error("ERR unknown subcommand or wrong number of arguments for "
+                                       "'FAILOVER'. Try CLUSTER HELP."));
   TestClient master(nodes[2].server);
   master->set(server::kClientMaster);
   // What comes by the stream is not answered.

@@ -75,6 +75,16 @@ TEST_CASE("An epoch in which a vote was given is not forgotten", "[sentinel]") {
   CHECK(node.sentinel().current_epoch() == 12);
 }
 
+TEST_CASE("An epoch that was counted on from the greatest one that others tell can be read again",
+          "[sentinel]") {
+  World world(2);
+  Node node(world, "10.0.1.1", kId);
+  REQUIRE(apply(node.sentinel(), {kMonitor, "sentinel current-epoch 4611686018427387904"}) == "");
+  CHECK(node.sentinel().current_epoch() == 4611686018427387904);
+  CHECK(apply(node.sentinel(), {"sentinel current-epoch 9223372036854775807"}) ==
+        "argument must be a number within range.");
+}
+
 TEST_CASE("Settings that are as they would be are not written", "[sentinel]") {
   World world(3);
   Node node(world, "10.0.1.1", kId);

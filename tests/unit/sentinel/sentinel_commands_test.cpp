@@ -139,6 +139,7 @@ TEST_CASE("Numbers that a Sentinel could not count to are refused", "[sentinel]"
   CHECK_FALSE(is_refused("SENTINEL IS-MASTER-DOWN-BY-ADDR 10.0.0.1 2147483647 0 *"));
   CHECK(is_refused("SENTINEL IS-MASTER-DOWN-BY-ADDR 10.0.0.1 2147483648 0 *"));
   CHECK(is_refused("SENTINEL IS-MASTER-DOWN-BY-ADDR 10.0.0.1 6379 -1 *"));
+  CHECK(is_refused("SENTINEL IS-MASTER-DOWN-BY-ADDR 10.0.0.1 6379 4611686018427387904 *"));
 }
 
 TEST_CASE("SENTINEL MASTER tells of a master what is known and when it was", "[sentinel]") {

@@ -101,6 +101,20 @@ TEST_CASE("A manifest's error is logged with the line it is about") {
                                  "Found an empty AOF manifest\n"});
 }
 
+TEST_CASE("New files are numbered after those that are there", "[aof]") {
+  AofManifest manifest("appendonly.aof");
+  for (const std::string_view other :
+       {"appendonly.aof", "appendonly.aof.9.base", "appendonly.aof.x.incr.aof", "other.9.base.rdb",
+        "appendonly.aof.9223372036854775807.incr.aof", "appendonly.aof.-3.incr.aof",
+        "appendonly.aof.manifest", "temp-appendonly.aof.9.incr.aof", "appendonly.aof.9.incr.aof.x"})
+    CHECK_FALSE(manifest.number_after(other));
+  CHECK(manifest.number_after("appendonly.aof.4.incr.aof"));
+  CHECK(manifest.number_after("appendonly.aof.2.incr.aof"));
+  CHECK(manifest.number_after("appendonly.aof.7.base.aof"));
+  CHECK(manifest.next_increment_name() == "appendonly.aof.5.incr.aof");
+  CHECK(manifest.add_base(true) == "appendonly.aof.8.base.rdb");
+}
+
 TEST_CASE("A rewrite's base takes the place of the old one and of the increments it holds") {
   AofManifest manifest("appendonly.aof");
   CHECK(manifest.add_base(true) == "appendonly.aof.1.base.rdb");
