@@ -15,10 +15,10 @@ namespace {
 // neither is made nor destroyed.
 template <typename T>
 T& reuse_or_add(boost::circular_buffer<T>& all) {
-  if (all.full()) {
-    all.rotate(all.begin() + 1);
-  } else {
+  if (!all.full()) {
     all.push_back();
+  } else if (all.size() > 1) {
+    all.rotate(all.begin() + 1);
   }
   return all.back();
 }
@@ -136,8 +136,10 @@ bool LockModel::matches_patterns(std::string_view key) const {
                      [&](const auto& pattern) { return pattern.matches(key); });
 }
 
-void LockModel::know_by_use(Record& record) const {
-  if (record.known_by == KnownBy::kNothing && patterns_.empty()) record.known_by = KnownBy::kUse;
+void LockModel::know_by_use(Record& record) {
+  if (record.known_by != KnownBy::kNothing || !patterns_.empty()) return;
+  record.known_by = KnownBy::kUse;
+  check_atomic(record);
 }
 
 // --- Who ----------------------------------------------------------------------------------------
@@ -233,6 +235,7 @@ void LockModel::begin_hold(Record& record, const Cause& cause, Recipe recipe, co
   hold.since_ms = cause.time_ms;
   hold.deadline_ms = deadline_ms;
   hold.deadline_set_ms = cause.time_ms;
+  hold.had_deadline = deadline_ms >= 0;
   hold.stale_ms = time_stamp(token.text(), cause.time_ms);
   join_holder(record);
   ++record.taken;
@@ -325,7 +328,7 @@ void LockModel::deadline_set(int database, std::string_view key, const Cause& ca
                      refused_just_now(hold, *contender, cause);
   if (loser) {
     prolonged_by(*record, cause, deadline_ms);
-  } else if (hold.deadline_ms < 0 && hold.prolongations == 0) {
+  } else if (!hold.had_deadline && hold.prolongations == 0) {
     set_first_deadline(*record, cause, deadline_ms);
   } else {
     hold.deadline_ms = deadline_ms;
@@ -336,6 +339,7 @@ void LockModel::deadline_set(int database, std::string_view key, const Cause& ca
   }
   hold.deadline_ms = deadline_ms;
   hold.deadline_set_ms = cause.time_ms;
+  hold.had_deadline = true;
 }
 
 void LockModel::prolonged_by(Record& record, const Cause& cause, int64_t deadline_ms) {
@@ -372,10 +376,8 @@ void LockModel::set_first_deadline(Record& record, const Cause& cause, int64_t d
   add_event(EventKind::kDeadlineSet, record, party(cause.client), cause.time_ms);
   // A time stamp tells others when the lock becomes stale, whatever becomes of the deadline.
   if (one_step || !by_holder || hold.stale_ms) return;
-  find_fault(FindingKind::kNotAtomic, record, hold.holder, cause.time_ms,
-             hold.holder->shown() + " took the lock at " + clock_time(hold.since_ms) +
-                 " and gave it a deadline by another request, " +
-                 duration(cause.time_ms - hold.since_ms) + " later.");
+  hold.late_deadline_ms = cause.time_ms;
+  check_atomic(record);
 }
 
 // --- Values -------------------------------------------------------------------------------------
@@ -695,6 +697,16 @@ void LockModel::check_token(Record& record, const Token& token, uint64_t client,
   find_fault(FindingKind::kForeignToken, record, by, now_ms,
              by->shown() + " and " + other->shown() + " both use the value \"" +
                  printable(token.text()) + "\" for the lock.");
+}
+
+void LockModel::check_atomic(Record& record) {
+  if (!record.hold->late_deadline_ms || record.known_by == KnownBy::kNothing) return;
+  const Hold& hold = *record.hold;
+  const int64_t late_ms = *std::exchange(record.hold->late_deadline_ms, std::nullopt);
+  find_fault(FindingKind::kNotAtomic, record, hold.holder, late_ms,
+             hold.holder->shown() + " took the lock at " + clock_time(hold.since_ms) +
+                 " and gave it a deadline by another request, " +
+                 duration(late_ms - hold.since_ms) + " later.");
 }
 
 void LockModel::check_starved(Record& record, Contender& contender, int64_t now_ms) {

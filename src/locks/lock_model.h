@@ -192,11 +192,15 @@ struct Hold {
   int64_t deadline_ms = -1;
   int64_t deadline_set_ms = 0;           // when it was set
   std::optional<int64_t> stale_ms = {};  // the time stamp that the token is
+  // When its holder gave it a deadline by another request than took it, while the key may be no
+  // lock.
+  std::optional<int64_t> late_deadline_ms = {};
   uint64_t prolongations = 0;
   uint64_t refused = 0;
   bool holder_gone = false;
-  int64_t count = 1;      // how often its holder has it
-  bool was_left = false;  // of what was done with `count`, the last thing was to lower it
+  bool had_deadline = false;  // at some time
+  int64_t count = 1;          // how often its holder has it
+  bool was_left = false;      // of what was done with `count`, the last thing was to lower it
   std::vector<uint64_t> helpers = {};          // other clients that have prolonged it
   std::vector<uint64_t> takeover_losers = {};  // whose GETSET came after another's
 };
@@ -383,8 +387,8 @@ class LockModel {
   void trim();
   bool matches_patterns(std::string_view key) const;
   KnownBy recognise(const Record& record, const Token& token) const;
-  // Nobody uses what is no lock in this way.
-  void know_by_use(Record& record) const;
+  // Nobody uses what is no lock in this way. REQUIRES: it is held.
+  void know_by_use(Record& record);
 
   void begin_hold(Record& record, const Cause& cause, Recipe recipe, const Token& token,
                   int64_t deadline_ms);
@@ -411,6 +415,8 @@ class LockModel {
   void released(Record& record, const Cause& cause);
   void removed_by_stranger(Record& record, const Cause& cause);
   void check_token(Record& record, const Token& token, uint64_t client, int64_t now_ms);
+  // Finds that it had no deadline at first, unless it may be no lock.
+  void check_atomic(Record& record);
   void check_starved(Record& record, Contender& contender, int64_t now_ms);
   void check_held_long(Record& record, int64_t now_ms);
   void check_reentry(Record& record, int64_t now_ms);

@@ -510,7 +510,12 @@ bool LockWatch::count_tokens(Keyspace& keyspace, std::string_view key, EventClas
                                                         "brpop", "lmpop", "blmpop"};
   const int database = keyspace.index();
   if (!model_.is_semaphore(database, key)) return false;
-  const store::KeyRef ref = keyspace.find(key, Keyspace::kPeek);
+  // It is still there, and would expire again when it is looked for.
+  if (event_class == EventClass::kExpired) {
+    model_now().used_otherwise(database, key);
+    return true;
+  }
+  const store::KeyRef ref = keyspace.find(key, Keyspace::kPeek | Keyspace::kEvenExpired);
   const bool is_list = ref && ref->type() == store::Type::kList;
   // It may take a token along when it goes.
   if (Client* client = server_.clients().find(cause.client)) client->set(kClientTookLock);

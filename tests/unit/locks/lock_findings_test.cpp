@@ -100,7 +100,34 @@ TEST_CASE("not-atomic", "[locks]") {
       {"in one script", "anna @setnx-expire lock a 30", ""},
       {"prolonged later", "anna SET lock a NX EX 30; wait 10; anna EXPIRE lock 30", ""},
       {"a time stamp has said it before", "anna SETNX lock 1701000030; anna EXPIRE lock 60", ""},
+      {"taken with a deadline, which its holder takes away and sets anew",
+       "anna SET lock a NX PX 30000; anna PERSIST lock; anna PEXPIRE lock 1000", ""},
+      {"it may be no lock", "anna SETNX page text; anna EXPIRE page 30", ""},
+      {"known by its random value",
+       "anna SETNX job:7 6c1f0b39a8d244e7; anna EXPIRE job:7 30; anna DEL job:7", "not-atomic"},
+      {"known when it is released by comparing",
+       "anna SETNX job:7 a; anna EXPIRE job:7 30; anna DELEX job:7 IFEQ a", "not-atomic"},
   });
+}
+
+TEST_CASE("What a release shows to be a lock is found to have had no deadline at first",
+          "[locks]") {
+  Scene scene("anna SETNX job:7 a; wait 10; anna EXPIRE job:7 30; wait 500");
+  CHECK(scene.findings().empty());
+  scene.play("anna @compare-delete job:7 a; anna SETNX job:7 b; anna EXPIRE job:7 30");
+  REQUIRE(scene.findings() == "not-atomic");
+  const latchkey::locks::Finding& finding = scene.model().findings().back();
+  CHECK(finding.times == 2);
+  CHECK(finding.last_ms - finding.first_ms == 500);
+  CHECK(finding.evidence.ends_with(" and gave it a deadline by another request, 0 ms later."));
+}
+
+TEST_CASE("Whatever is done with a key that lock-patterns do not name, it is no lock", "[locks]") {
+  Scene scene(
+      "anna SETNX job:7 6c1f0b39a8d244e7; anna EXPIRE job:7 30; "
+      "anna DELEX job:7 IFEQ 6c1f0b39a8d244e7",
+      "lock-patterns lock:*\n");
+  CHECK(scene.findings().empty());
 }
 
 TEST_CASE("prolonged-by-loser", "[locks]") {

@@ -706,3 +706,41 @@ TEST_CASE("A lock that a rollback puts back may be without its holder", "[locks]
   CHECK(scene.run("bob", "SET lock b NX") == "+OK\r\n");
   CHECK(scene.run("bob", "DEL lock") == ":1\r\n");
 }
+
+TEST_CASE("A semaphore that expires is one no more, however it expires", "[locks]") {
+  Scene scene("anna RPUSH leaderboard:recent a b");
+  REQUIRE(scene.model().has_semaphores());
+  scene.events();
+  SECTION("by itself") {
+    scene.play("anna PEXPIRE leaderboard:recent 30; wait 1000");
+  }
+  SECTION("when somebody looks for it") {
+    scene.play("anna PEXPIRE leaderboard:recent 30");
+    scene.advance_ms(31);
+    CHECK(scene.run("bob", "LLEN leaderboard:recent") == ":0\r\n");
+  }
+  SECTION("by a fault") {
+    scene.play("bob FAULT ADD COMMAND llen DO EXPIRE");
+    CHECK(scene.run("bob", "LLEN leaderboard:recent") == ":0\r\n");
+  }
+  SECTION("beside one that a transaction made") {
+    scene.play(
+        "anna MULTI; anna RPUSH semaphore a; anna RPUSH semaphore b; anna PEXPIRE semaphore 30; "
+        "anna EXEC; wait 1000; anna PEXPIRE leaderboard:recent 30; wait 1000");
+    CHECK(scene.database().size() == 0);
+  }
+  CHECK(scene.events().ends_with("expired leaderboard:recent"));
+  CHECK_FALSE(scene.model().has_semaphores());
+  CHECK(scene.findings().empty());
+  scene.play("anna RPUSH leaderboard:recent a b c");
+  CHECK(scene.run("anna", "LOCK INFO leaderboard:recent").find("$6\r\ntokens\r\n:3\r\n") !=
+        std::string::npos);
+}
+
+TEST_CASE("A log of one event holds the latest", "[locks]") {
+  Scene scene({}, "lock-log-max-len 1\n");
+  scene.play("anna SET lock a NX PX 10000; anna PEXPIRE lock 50000; bob SET lock b NX");
+  CHECK(scene.log() == "refused bob");
+  scene.play("anna DEL lock");
+  CHECK(scene.log() == "released-blind anna");
+}
