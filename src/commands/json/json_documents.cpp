@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -233,16 +234,49 @@ void merge(Node& target, const Node& patch, uint64_t seed) {
   }
 }
 
+// What leads from the root down to a place: keys of objects and indexes of arrays.
+using Steps = std::vector<Node>;
+
+void add_steps(const Node& root, Trail trail, Steps* steps) {
+  const Node* node = &root;
+  for (const uint32_t position : trail) {
+    steps->push_back(node->is_array() ? Node::integer(position)
+                                      : node->members()[position].key.shared());
+    node = &node->child(position);
+  }
+}
+
+// Null when there is no such place.
+Node* node_behind(Node& root, std::span<const Node> steps) {
+  Node* node = &root;
+  for (const Node& step : steps) {
+    size_t at = Node::npos;
+    if (step.is_string() && node->is_object()) at = node->find(step.text());
+    if (step.is_integer() && node->is_array()) at = static_cast<size_t>(step.as_int64());
+    if (at == Node::npos || at >= node->size()) return nullptr;
+    node = &node->child(at);
+  }
+  return node;
+}
+
+// Merging into one place moves the members of others within it, or replaces what had them: places
+// are found by keys and indexes, and those that are gone are left out. The first is there always.
 Outcome merge_in(CommandContext& ctx, JsonDocument& document, json::Path& path,
                  json::Parsed& patch) {
   Trails trails;
   if (!find_trails(ctx, path, document.root(), &trails)) return Outcome::kFailed;
   if (trails.empty()) return add(ctx, document, path, patch);
+  Steps steps;
+  steps.reserve(trails.position_count());
   for (size_t i = 0; i < trails.size(); ++i) {
     if (!has_room_for(ctx, trails[i], patch.depth)) return Outcome::kFailed;
+    add_steps(document.root(), trails[i], &steps);
   }
+  std::span<const Node> left = steps;
   for (size_t i = 0; i < trails.size(); ++i) {
-    Node* node = node_at(document.root(), trails[i]);
+    const size_t length = trails[i].size();
+    Node* node = node_behind(document.root(), left.first(length));
+    left = left.subspan(length);
     if (node != nullptr) merge(*node, patch.root, key_seed(ctx));
   }
   return Outcome::kDone;

@@ -314,7 +314,7 @@ constexpr CommandRow kJsonReadingRows[] = {
      json_debug,
      "_ [_...]",
      kReadOnly | kModule,
-     {},
+     keys_after("MEMORY", 1).ro(),
      kAclJson,
      Group::kModule,
      "8.0.0",

@@ -1,6 +1,7 @@
 #include "commands/time_series/compaction.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <string>
@@ -52,13 +53,6 @@ void change_destination(CommandContext& ctx, TimeSeries& source, const Compactio
   ctx.changed(key, EventClass::kModule, event);
 }
 
-void write_bucket(CommandContext& ctx, TimeSeries& source, const CompactionRule& rule,
-                  Sample sample, std::string_view event) {
-  change_destination(ctx, source, rule, event, [&](TimeSeries& destination) {
-    destination.add(sample, DuplicatePolicy::kLast);
-  });
-}
-
 // Collects the samples of a bucket that are there.
 Aggregator collected(const TimeSeries& source, const CompactionRule& rule, int64_t bucket) {
   Aggregator aggregator(rule.aggregator.kind());
@@ -78,6 +72,19 @@ std::optional<double> closed_value(const TimeSeries& source, const CompactionRul
   const bool is_weighted = aggregator.kind() == Aggregation::kTwa;
   return aggregator.result(is_weighted ? source.nearest_behind(bucket_end(rule, bucket) - 1)
                                        : std::nullopt);
+}
+
+// Brings a closed bucket of the destination in line with the samples that there are. One in which
+// the aggregation sees none is not there, unless some may be beyond the retention.
+void rewrite_bucket(CommandContext& ctx, TimeSeries& source, const CompactionRule& rule,
+                    int64_t bucket) {
+  const std::optional<double> value = closed_value(source, rule, bucket);
+  change_destination(ctx, source, rule, {}, [&](TimeSeries& destination) {
+    if (value)
+      destination.add({bucket, *value}, DuplicatePolicy::kLast);
+    else if (bucket >= source.oldest_visible())
+      destination.erase(bucket, bucket);
+  });
 }
 
 void collect_open_bucket(const TimeSeries& source, CompactionRule& rule) {
@@ -103,8 +110,12 @@ void compact_appended(CommandContext& ctx, TimeSeries& source, Sample sample) {
     } else if (bucket != rule.open_bucket) {
       std::optional<Sample> before;
       if (rule.aggregator.has_value()) {
-        write_bucket(ctx, source, rule, {rule.open_bucket, rule.aggregator.result(sample)},
-                     "ts.add:dest");
+        // A missing value says nothing of the time up to it.
+        const auto after = std::isnan(sample.value) ? std::nullopt : std::optional(sample);
+        const double value = rule.aggregator.result(after);
+        change_destination(ctx, source, rule, "ts.add:dest", [&](TimeSeries& destination) {
+          destination.add({rule.open_bucket, value}, DuplicatePolicy::kLast);
+        });
         if (rule.aggregator.kind() == Aggregation::kTwa) before = rule.aggregator.state().last;
       }
       rule.open_bucket = bucket;
@@ -119,8 +130,8 @@ void compact_inserted(CommandContext& ctx, TimeSeries& source, int64_t timestamp
     const int64_t bucket = bucket_of(rule, timestamp);
     if (bucket == bucket_of(rule, source.last().timestamp)) {
       collect_open_bucket(source, rule);
-    } else if (const auto value = closed_value(source, rule, bucket)) {
-      write_bucket(ctx, source, rule, {bucket, *value}, {});
+    } else {
+      rewrite_bucket(ctx, source, rule, bucket);
     }
   }
 }
@@ -138,8 +149,7 @@ void compact_erased(CommandContext& ctx, TimeSeries& source, int64_t from, int64
     });
     for (const int64_t bucket : {first, last}) {
       if (bucket >= open) continue;
-      if (const auto value = closed_value(source, rule, bucket))
-        write_bucket(ctx, source, rule, {bucket, *value}, {});
+      rewrite_bucket(ctx, source, rule, bucket);
       if (first == last) break;
     }
     // Otherwise it has lost nothing.

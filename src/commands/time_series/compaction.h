@@ -1,8 +1,9 @@
 // Compaction: what a change of a series means for the series that its rules name.
 //
 // A rule collects the samples of the newest bucket, and writes its value to the destination when a
-// sample of a later bucket comes. A change among older samples changes the value of their bucket.
-// Replicas run the same requests, so nothing of this is propagated.
+// sample of a later bucket comes. A change among older samples changes the value of their bucket,
+// or erases it when the aggregation sees none of its samples any more. Replicas run the same
+// requests, so nothing of this is propagated.
 #pragma once
 
 #include <string_view>

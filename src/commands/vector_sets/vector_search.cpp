@@ -135,7 +135,8 @@ bool read_options(CommandContext& ctx, ArgReader& args, Question* question) {
 
 std::vector<VectorSet::Match> answer(const VectorSet& set, const Question& question) {
   const std::function<bool(VectorGraph::Slot)> accepts = [&](VectorGraph::Slot slot) {
-    return question.filter->matches(set.element(slot).attributes());
+    const VectorElement& element = set.element(slot);
+    return element.has_attributes() && question.filter->matches(element.attributes());
   };
   VectorGraph::Search how;
   // No search finds more than there is.
@@ -158,7 +159,7 @@ std::vector<VectorSet::Match> answer(const VectorSet& set, const Question& quest
 }
 
 void reply_attributes(CommandContext& ctx, const VectorElement& element) {
-  element.attributes().empty() ? ctx.reply.null() : ctx.reply.bulk(element.attributes());
+  element.has_attributes() ? ctx.reply.bulk(element.attributes()) : ctx.reply.null();
 }
 
 void reply_matches(CommandContext& ctx, const Question& question,

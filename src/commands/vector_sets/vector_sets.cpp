@@ -36,6 +36,10 @@ bool is_short_enough(CommandContext& ctx, std::string_view text) {
   return false;
 }
 
+std::optional<std::string_view> unless_empty(std::string_view text) {
+  return text.empty() ? std::nullopt : std::optional(text);
+}
+
 // --- VADD ----------------------------------------------------------------------------------------
 
 struct Addition {
@@ -156,7 +160,11 @@ void vadd(CommandContext& ctx) {
   const bool is_new = set.add(
       addition.name, set.has_projection() ? set.project(addition.components) : addition.components,
       addition.effort, ctx.db.environment().random);
-  if (addition.attributes.has_value()) set.set_attributes(addition.name, *addition.attributes);
+  // As in the reference, a new element has attributes even if they are an empty text, until it
+  // comes from a file; of another element an empty text removes them.
+  if (addition.attributes.has_value())
+    is_new ? set.set_attributes(addition.name, addition.attributes)
+           : set.set_attributes(addition.name, unless_empty(*addition.attributes));
   changed(ctx);
   ctx.reply.boolean(is_new);
 }
@@ -181,7 +189,7 @@ void vsetattr(CommandContext& ctx) {
   VectorSet* set = value_at<VectorSet>(ctx, ref);
   if (set == nullptr) return;
   if (set->find(ctx.args[2]) == nullptr) return ctx.reply.boolean(false);
-  set->set_attributes(ctx.args[2], ctx.args[3]);
+  set->set_attributes(ctx.args[2], unless_empty(ctx.args[3]));
   changed(ctx);
   ctx.reply.boolean(true);
 }
@@ -199,8 +207,7 @@ void vgetattr(CommandContext& ctx) {
   const KeyRef ref = ctx.db.find(ctx.args[1]);
   const VectorElement* element = named_element(ctx, ref);
   if (element == nullptr) return;
-  if (element->attributes().empty()) return ctx.reply.null();
-  ctx.reply.bulk(element->attributes());
+  element->has_attributes() ? ctx.reply.bulk(element->attributes()) : ctx.reply.null();
 }
 
 void vismember(CommandContext& ctx) {

@@ -38,7 +38,7 @@ char* make_attributes(std::string_view text) {
 size_t element_size(const VectorElement& element) {
   const size_t attributes = element.attributes().size();
   return sizeof(VectorElement) + element.name_size +
-         (element.attributes_bytes == nullptr ? 0 : sizeof(uint32_t) + attributes);
+         (element.has_attributes() ? sizeof(uint32_t) + attributes : 0);
 }
 
 }  // namespace
@@ -76,8 +76,7 @@ VectorSet::VectorSet(const VectorSet& other)
     VectorElement* element = make_element(original.name());
     element->slot = original.slot;
     graph_.set_element(element->slot, element);
-    if (original.attributes_bytes != nullptr)
-      set_attributes(element->name(), original.attributes());
+    if (original.has_attributes()) set_attributes(element->name(), original.attributes());
   });
 }
 
@@ -197,20 +196,20 @@ bool VectorSet::erase(std::string_view name) {
   if (order_ != nullptr) order_->erase(element);
   table_.erase(place, hash);
   element_bytes_ -= element_size(*element);
-  if (element->attributes_bytes != nullptr) --attribute_count_;
+  if (element->has_attributes()) --attribute_count_;
   erase_slot(element->slot);
   free_element(element);
   return true;
 }
 
-void VectorSet::set_attributes(std::string_view name, std::string_view text) {
+void VectorSet::set_attributes(std::string_view name, std::optional<std::string_view> text) {
   VectorElement* element = table_.find_item(name);
-  LK_ASSERT(element != nullptr && text.size() <= kLongestText);
+  LK_ASSERT(element != nullptr && (!text || text->size() <= kLongestText));
   element_bytes_ -= element_size(*element);
-  if (element->attributes_bytes != nullptr) --attribute_count_;
+  if (element->has_attributes()) --attribute_count_;
   ::operator delete(element->attributes_bytes);
-  element->attributes_bytes = text.empty() ? nullptr : make_attributes(text);
-  if (!text.empty()) ++attribute_count_;
+  element->attributes_bytes = text ? make_attributes(*text) : nullptr;
+  if (element->has_attributes()) ++attribute_count_;
   element_bytes_ += element_size(*element);
 }
 

@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string_view>
@@ -35,6 +36,7 @@ struct VectorElement {
   char* attributes_bytes;  // null: none
 
   std::string_view name() const { return {reinterpret_cast<const char*>(this + 1), name_size}; }
+  bool has_attributes() const { return attributes_bytes != nullptr; }
   // Empty when there are none.
   std::string_view attributes() const;
 };
@@ -130,8 +132,8 @@ class VectorSet final : public Value {
            base::Random& random);
   // False when there is no such element.
   bool erase(std::string_view name);
-  // An empty text removes them. REQUIRES: there is such an element.
-  void set_attributes(std::string_view name, std::string_view text);
+  // Without a text they are removed. REQUIRES: there is such an element.
+  void set_attributes(std::string_view name, std::optional<std::string_view> text);
 
   // --- Loading: elements first, then their links through loading_graph(), then finish_loading()
   // ---

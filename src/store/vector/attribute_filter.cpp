@@ -183,7 +183,7 @@ void AttributeFilter::apply(FilterOperator op) const {
 bool AttributeFilter::matches(std::string_view attributes) const {
   stack_.clear();
   unescaped_.clear();
-  if (attributes.empty() || !load_fields(attributes)) return false;
+  if (!load_fields(attributes)) return false;
   for (const FilterToken& step : steps_) {
     if (step.kind == Kind::kOperator) {
       apply(step.op);

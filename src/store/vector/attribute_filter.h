@@ -3,12 +3,13 @@
 //
 //     .year >= 1980 and .year < 1990 and .genre in ["action", "drama"]
 //
-//     .name             the field of that name at the top level; letters, digits, '_', '-'
+//     .name             the field of that name at the top level; letters, digits, '_', '-'; a dot
+//                       alone at the end is the field without a name
 //     1  -2.5  1e3      numbers: double precision
 //     "a"  'a'          strings, with the escapes of JSON; a backslash stands before any other
 //                       character, such as a quote, for that character
 //     [1, "a"]          tuples of numbers and strings
-//     null
+//     null              not beside letters or signs of operators: "(null)" is no expression
 //     !  not            in descending order of precedence, of the left side first but for ! and **:
 //     **                powers
 //     *  /  %
@@ -22,8 +23,8 @@
 // alone, all else is compared as numbers. `in` asks whether a tuple or an array has an equal
 // element, or whether a string is part of another. False are 0, "" and null.
 //
-// When a field is missing, or an object, the whole expression is false, whatever else it says; so
-// it is for elements without attributes.
+// When a field is missing, or an object, the whole expression is false, whatever else it says. So
+// it is for elements without attributes, which matches() is not asked about.
 //
 // An expression is compiled to postfix by E. Dijkstra's shunting-yard algorithm without a check
 // that operators and operands alternate, as the reference does: so "1 2 +" is an expression too.

@@ -40,6 +40,9 @@ bool is_digit(char c) {
 bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
+bool is_of_name(char c) {
+  return is_letter(c) || is_digit(c) || c == '_' || c == '-';
+}
 bool is_of_operator(char c) {
   constexpr std::string_view kSigns = "+-*%/!()<>=|&";
   return is_letter(c) || kSigns.find(c) != std::string_view::npos;
@@ -55,7 +58,7 @@ class FilterParser {
   }
 
   base::Result<AttributeFilter, size_t> parse() {
-    if (read_all() && close_all() && is_balanced()) {
+    if (read_all() && close_all() && !has_stray_parenthesis_ && is_balanced()) {
       number_fields();
       return std::move(filter_);
     }
@@ -78,8 +81,8 @@ class FilterParser {
   bool read_tuple();
   bool read_operator();
   void read_field();
-  bool push_operator(const OperatorRow& row);
-  bool close_parenthesis();
+  void push_operator(const OperatorRow& row);
+  void close_parenthesis();
   bool close_all();
   bool is_balanced() const;
   void number_fields();
@@ -107,6 +110,8 @@ class FilterParser {
   // The token before was a value or a closing parenthesis, so '-' is an operator.
   bool follows_value_ = false;
   bool is_token_wrong_ = false;
+  // A closing parenthesis that none was opened for. Wrong tokens behind it are told first.
+  bool has_stray_parenthesis_ = false;
   std::vector<Pending> pending_;
 };
 
@@ -138,7 +143,8 @@ bool FilterParser::read_token() {
     push_value(token);
     return true;
   }
-  if (first == '.') {
+  // A dot is the field without a name only at the very end, as in the reference.
+  if (first == '.' && (at_ + 1 == text_.size() || is_of_name(text_[at_ + 1]))) {
     read_field();
     return true;
   }
@@ -174,9 +180,6 @@ bool FilterParser::read_string(FilterToken* token) {
 }
 
 void FilterParser::read_field() {
-  const auto is_of_name = [](char c) {
-    return is_letter(c) || is_digit(c) || c == '_' || c == '-';
-  };
   const size_t begin = ++at_;
   while (at_ < text_.size() && is_of_name(text_[at_])) ++at_;
   FilterToken token;
@@ -219,7 +222,8 @@ bool FilterParser::read_tuple() {
 bool FilterParser::read_operator() {
   constexpr std::string_view kNull = "null";
   const std::string_view rest = text_.substr(at_);
-  if (rest.starts_with(kNull)) {
+  if (rest.starts_with(kNull) &&
+      (rest.size() == kNull.size() || !is_of_operator(rest[kNull.size()]))) {
     at_ += kNull.size();
     push_value({});
     return true;
@@ -233,20 +237,22 @@ bool FilterParser::read_operator() {
   if (rest[0] == ')') {
     ++at_;
     follows_value_ = true;
-    return close_parenthesis();
+    close_parenthesis();
+    return true;
   }
   for (const OperatorRow& row : kOperators) {
     if (!rest.starts_with(row.word)) continue;
     at_ += row.word.size();
     follows_value_ = false;
-    return push_operator(row);
+    push_operator(row);
+    return true;
   }
   // All that looks like one word is wrong together.
   while (at_ < text_.size() && is_of_operator(text_[at_])) ++at_;
   return false;
 }
 
-bool FilterParser::push_operator(const OperatorRow& row) {
+void FilterParser::push_operator(const OperatorRow& row) {
   const bool is_right_first = row.op == FilterOperator::kPower ||
                               (row.op == FilterOperator::kNot && syntax_ == FilterSyntax::kCurrent);
   while (!pending_.empty() && !pending_.back().is_parenthesis &&
@@ -256,19 +262,17 @@ bool FilterParser::push_operator(const OperatorRow& row) {
     pending_.pop_back();
   }
   pending_.push_back({false, row.op, row.precedence});
-  return true;
 }
 
-bool FilterParser::close_parenthesis() {
+void FilterParser::close_parenthesis() {
   for (; !pending_.empty(); pending_.pop_back()) {
     if (pending_.back().is_parenthesis) {
       pending_.pop_back();
-      return true;
+      return;
     }
     emit(pending_.back().op);
   }
-  at_ = text_.size();
-  return false;
+  has_stray_parenthesis_ = true;
 }
 
 bool FilterParser::close_all() {

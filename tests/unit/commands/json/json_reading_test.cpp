@@ -48,4 +48,14 @@ TEST_CASE("JSON.DEBUG MEMORY counts bytes for each value of a path", "[json]") {
   CHECK(bytes(".b") > bytes(".a"));
 }
 
+TEST_CASE("The key of JSON.DEBUG MEMORY is one that access rules see", "[json]") {
+  Document document;
+  CHECK(document.run("COMMAND GETKEYS JSON.DEBUG memory k") == bulks({"k"}));
+  CHECK(document.run("COMMAND GETKEYS JSON.DEBUG HELP").starts_with("-ERR"));
+  document.run("ACL SETUSER u on nopass ~a* +@all");
+  document.run("AUTH u x");
+  CHECK(document.run("JSON.DEBUG MEMORY k").starts_with("-NOPERM"));
+  CHECK(document.run("JSON.DEBUG MEMORY a") == integer(0));
+}
+
 }  // namespace latchkey::tests

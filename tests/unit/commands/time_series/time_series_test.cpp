@@ -76,6 +76,25 @@ TEST_CASE("A compaction is written once its bucket is over", "[time series]") {
   CHECK(client.run("TS.ADD a 100 1") == integer(100));
 }
 
+TEST_CASE("A series that was moved to another database has no rules any more, nor back in its own",
+          "[time series]") {
+  SeriesServer server;
+  TestClient client(server);
+  TestClient elsewhere(server);
+  elsewhere.run("SELECT 1");
+  client.run("TS.CREATE a");
+  client.run("TS.CREATE b");
+  client.run("TS.CREATERULE a b AGGREGATION sum 10");
+  const std::string moved = GENERATE("a", "b");
+  CHECK(client.run("MOVE " + moved + " 1") == integer(1));
+  CHECK(elsewhere.run("MOVE " + moved + " 0") == integer(1));
+  client.run("TS.MADD a 1 1 a 11 1");
+  CHECK(client.run("TS.RANGE b - +") == "*0\r\n");
+  CHECK(client.run("TS.CREATERULE a b AGGREGATION sum 10") == kOk);
+  client.run("TS.MADD a 21 1 a 31 1");
+  CHECK(client.run("TS.RANGE b - +") == array({sample(20, "1")}));
+}
+
 TEST_CASE("TS.DEL keeps to both ends of its range", "[time series]") {
   SeriesServer server;
   TestClient client(server);
@@ -349,6 +368,45 @@ TEST_CASE("A mean is there where the sum is too large for a number", "[time seri
         array({sample(10, "0"), sample(0, large)}));
   client.run("TS.MADD k 21 -" + large + " k 22 -" + large + " k 23 nan k 24 -" + large);
   CHECK(client.run("TS.RANGE k 20 + AGGREGATION avg 10") == array({sample(20, "-" + large)}));
+}
+
+TEST_CASE("A missing value that opens a bucket does not count in the one before", "[time series]") {
+  SeriesServer server;
+  TestClient client(server);
+  client.run("TS.CREATE s");
+  client.run("TS.CREATE d");
+  client.run("TS.CREATERULE s d AGGREGATION twa 10");
+  client.run("TS.MADD s 1 5 s 5 7 s 12 nan s 14 9 s 25 nan");
+  CHECK(client.run("TS.RANGE d - +") == array({sample(0, "6"), sample(10, "8.555555555555555")}));
+  CHECK(client.run("TS.RANGE s 0 9 AGGREGATION twa 10") == array({sample(0, "6")}));
+}
+
+TEST_CASE("A count of missing values goes with the last of them", "[time series]") {
+  SeriesServer server;
+  TestClient client(server);
+  client.run("TS.CREATE s DUPLICATE_POLICY LAST");
+  client.run("TS.CREATE d");
+  client.run("TS.CREATERULE s d AGGREGATION countnan 10");
+  client.run("TS.MADD s 1 nan s 2 nan s 12 1");
+  CHECK(client.run("TS.RANGE d - +") == array({sample(0, "2")}));
+  client.run("TS.ADD s 1 5");
+  CHECK(client.run("TS.RANGE d - +") == array({sample(0, "1")}));
+  client.run("TS.ADD s 2 5");
+  CHECK(client.run("TS.RANGE d - +") == array({}));
+  client.run("TS.ADD s 3 nan");
+  CHECK(client.run("TS.RANGE d - +") == array({sample(0, "1")}));
+}
+
+TEST_CASE("A late value that is missing leaves what samples beyond the retention have told",
+          "[time series]") {
+  SeriesServer server;
+  TestClient client(server);
+  client.run("TS.CREATE s RETENTION 20");
+  client.run("TS.CREATE d");
+  client.run("TS.CREATERULE s d AGGREGATION avg 10");
+  client.run("TS.MADD s 1 5 s 12 1 s 25 1");
+  CHECK(client.run("TS.ADD s 7 nan") == integer(7));
+  CHECK(client.run("TS.RANGE d - +") == array({sample(0, "5"), sample(10, "1")}));
 }
 
 }  // namespace latchkey::tests

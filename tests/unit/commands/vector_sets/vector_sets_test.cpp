@@ -508,4 +508,24 @@ TEST_CASE("VRANGE looks at the form of both ends before which end is which", "[v
   CHECK(client.run("VRANGE v - -") == wrong_end);
 }
 
+TEST_CASE("A new element has attributes even if they are an empty text", "[vectors]") {
+  VectorsFixture server;
+  TestClient client(server);
+  const auto count = [&](int expected) {
+    return client.run("VINFO v").find("+attributes-count\r\n:" + std::to_string(expected) +
+                                      "\r\n") != std::string::npos;
+  };
+  client.run_words({"VADD", "v", "VALUES", "1", "1", "e", "SETATTR", ""});
+  client.run("VADD v VALUES 1 1 bare");
+  CHECK(client.run("VGETATTR v e") == bulk(""));
+  CHECK(client.run("VGETATTR v bare") == kNull);
+  CHECK(count(1));
+  CHECK(client.run("VSIM v VALUES 1 1 FILTER 1 WITHATTRIBS") == bulks({"e", ""}));
+  CHECK(client.run("VSIM v VALUES 1 1 FILTER .a") == "*0\r\n");
+  // Of an element that there is, an empty text removes them.
+  client.run_words({"VADD", "v", "VALUES", "1", "1", "e", "SETATTR", ""});
+  CHECK(client.run("VGETATTR v e") == kNull);
+  CHECK(count(0));
+}
+
 }  // namespace latchkey::tests

@@ -104,7 +104,8 @@ TEST_CASE("A missing field makes the whole filter false", "[filter]") {
   CHECK(outcome(".year == 1984 or .missing == 1") == "false");
   CHECK(outcome("!.missing") == "false");
   CHECK(outcome("!.deep") == "false");
-  CHECK(outcome("1", "") == "false");
+  CHECK(outcome("1", "") == "true");
+  CHECK(outcome(".missing == 1", "") == "false");
   CHECK(outcome("1", "no JSON") == "true");
   for (const char* attributes :
        {"no JSON", "{\"year\"", "{\"year\":", "{\"year\":}", "{\"year\":[1", "{\"year\":\"a", "[1]",
@@ -200,16 +201,60 @@ TEST_CASE("What is wrong in a filter is told by its place", "[filter]") {
     const char* expression;
     size_t at;
   };
-  for (const auto& [expression, at] :
-       {Case{"", 0},          Case{".a >", 0},  Case{"(", 0},         Case{"1 1", 0},
-        Case{"1)", 0},        Case{"!!", 0},    Case{".a == \"x", 0}, Case{"@", 0},
-        Case{"1 AND 1", 5},   Case{"1 = 1", 3}, Case{"foo(1)", 4},    Case{".a # b", 3},
-        Case{"1.5e-1", 4},    Case{"0x10", 2},  Case{"[1 2]", 3},     Case{"[,1]", 1},
-        Case{"1 in [.a]", 6}, Case{"[1,2", 0},  Case{"1 - - 1", 0},   Case{".a.b", 0},
-        Case{"1e5e5 == 1", 5}}) {
+  for (const auto& [expression, at] : {Case{"", 0},
+                                       Case{".a >", 0},
+                                       Case{"(", 0},
+                                       Case{"1 1", 0},
+                                       Case{"1)", 0},
+                                       Case{"!!", 0},
+                                       Case{".a == \"x", 0},
+                                       Case{"@", 0},
+                                       Case{"1 AND 1", 5},
+                                       Case{"1 = 1", 3},
+                                       Case{"foo(1)", 4},
+                                       Case{".a # b", 3},
+                                       Case{"1.5e-1", 4},
+                                       Case{"0x10", 2},
+                                       Case{"[1 2]", 3},
+                                       Case{"[,1]", 1},
+                                       Case{"1 in [.a]", 6},
+                                       Case{"[1,2", 0},
+                                       Case{"1 - - 1", 0},
+                                       Case{".a.b", 0},
+                                       Case{"1e5e5 == 1", 5},
+                                       Case{". > 3.5", 0},
+                                       Case{"1 + . == 1", 4},
+                                       Case{"(.)", 1},
+                                       Case{"(null)", 0},
+                                       Case{"1 == null&&1", 11},
+                                       Case{"1 == null && (null)", 0},
+                                       Case{"1 in .a)", 0},
+                                       Case{"1) @ 2", 3},
+                                       Case{") foo(1)", 6}}) {
     INFO(expression);
     CHECK(outcome(expression) == "error at " + std::to_string(at));
   }
+}
+
+TEST_CASE("null is a word of its own", "[filter]") {
+  for (const char* expression :
+       {"(null)", "(null == null)", "null==null", "nullx", "not(null)", "1 == (null)"}) {
+    INFO(expression);
+    CHECK(outcome(expression).starts_with("error"));
+  }
+  CHECK(outcome("null == null") == "true");
+  CHECK(outcome("( null == null )") == "true");
+  CHECK(outcome("not null") == "true");
+  CHECK(outcome("!null") == "true");
+  CHECK(outcome("! null") == "true");
+  CHECK(outcome("null in [1]") == "false");
+  CHECK(outcome("null[1]") == "error at 0");
+}
+
+TEST_CASE("A dot alone at the end of a filter is the field without a name", "[filter]") {
+  CHECK(outcome("1 < .", R"({"": 2})") == "true");
+  CHECK(outcome("1 < .") == "false");
+  CHECK(outcome("1 < . ", R"({"": 2})") == "error at 4");
 }
 
 }  // namespace latchkey::store
