@@ -61,6 +61,14 @@ constexpr size_t kMaxDeferred = 4 * 1024 * 1024;
 // What a peer may make a layer answer without reading it.
 constexpr size_t kMaxUnreadAnswers = 256 * 1024;
 
+// Whether reset_on_close() was called: the socket itself remembers it.
+bool resets_on_close(int socket) {
+  linger lingering{};
+  socklen_t size = sizeof(lingering);
+  return getsockopt(socket, SOL_SOCKET, SO_LINGER, &lingering, &size) == 0 &&
+         lingering.l_onoff != 0 && lingering.l_linger == 0;
+}
+
 std::string format_address(const sockaddr_storage& address) {
   char ip[INET6_ADDRSTRLEN] = "?";
   if (address.ss_family == AF_INET) {
@@ -469,6 +477,8 @@ void Connection::count_sent(size_t size) {
 // Tells the peer, if that is possible at once, that this side sends no more.
 void Connection::end_layer() {
   if (!layer_opened_ || writing_ || !in_flight_.empty() || !layer_->wire().empty()) return;
+  // A connection that is reset ends without a word.
+  if (resets_on_close(descriptor())) return;
   layer_->end();
   uv_buf_t pieces[kMaxPieces];
   const size_t count = layer_->wire().gather(pieces, kMaxPieces);

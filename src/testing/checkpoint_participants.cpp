@@ -112,7 +112,8 @@ class ConfigParticipant final : public CheckpointParticipant {
     auto& saved = static_cast<Saved&>(state);
     Config& config = server_.config();
     if (config.revision() == saved.revision) return;
-    const auto pairs = config.pairs_to_restore(saved.values);
+    auto pairs = config.pairs_to_restore(saved.values);
+    if ((server_.state() & kStateSpace) != 0) std::erase_if(pairs, says_where_space_listens);
     if (!pairs.empty()) set(pairs);
     saved.revision = config.revision();
   }
@@ -122,6 +123,11 @@ class ConfigParticipant final : public CheckpointParticipant {
     uint64_t revision = 0;
     ConfigValues values;
   };
+
+  // SPACE LISTEN decides about that, and it stays.
+  static bool says_where_space_listens(const Config::NameAndValue& pair) {
+    return pair.first == "port" || pair.first == "unixsocket";
+  }
 
   void set(const std::vector<Config::NameAndValue>& pairs) {
     if (server_.config().set(pairs, {})) return;

@@ -1,10 +1,11 @@
 #include "testing/faults.h"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 #include <utility>
 
 #include "replication/replication.h"
-#include "server/client/client.h"
 #include "server/client/pause.h"
 #include "server/command/command_table.h"
 #include "server/memory_limit.h"
@@ -27,6 +28,16 @@ bool is_on_reply(FaultKind kind) {
          kind == kTrickle || kind == kGarbage;
 }
 
+// Whatever has others wait can be ended, and replicas come and go as they do without faults.
+bool is_spared(const Call& call) {
+  constexpr std::array<std::string_view, 6> kSpared = {"FAULT", "CALLS", "CLOCK",
+                                                       "PSYNC", "SYNC",  "REPLCONF"};
+  return call.client.has(kClientMaster | kClientReplica | kClientInternal) ||
+         call.client.replica != nullptr ||
+         std::any_of(kSpared.begin(), kSpared.end(),
+                     [&](std::string_view name) { return names_container(call, name); });
+}
+
 }  // namespace
 
 bool is_about_requests(FaultKind kind) {
@@ -37,24 +48,35 @@ bool is_about_requests(FaultKind kind) {
 uint64_t Faults::add(Fault fault) {
   fault.id = next_id_++;
   faults_.push_back(std::move(fault));
-  update_state();
+  faults_changed();
   return faults_.back().id;
 }
 
 bool Faults::remove(uint64_t id) {
   const bool removed = std::erase_if(faults_, [id](const Fault& fault) { return fault.id == id; });
-  update_state();
+  faults_changed();
   return removed;
 }
 
 void Faults::clear() {
   faults_.clear();
-  update_state();
+  faults_changed();
 }
 
 void Faults::update_state() {
-  server_.set_state(kStateFaults, !faults_.empty());
-  if (faults_.empty()) pending_.clear();
+  // A request that has waited goes on being known, so that it does not wait again.
+  if (faults_.empty())
+    std::erase_if(pending_, [](const auto& pending) { return pending.second.on_reply; });
+  server_.set_state(kStateFaults, !faults_.empty() || !pending_.empty());
+}
+
+void Faults::forget_pending(uint64_t client_id) {
+  pending_.erase(client_id);
+  if (faults_.empty()) update_state();
+}
+
+void Faults::faults_changed() {
+  update_state();
   const size_t lags =
       static_cast<size_t>(std::count_if(faults_.begin(), faults_.end(), [](const Fault& fault) {
         return fault.action.kind == FaultKind::kReplicaLag;
@@ -114,15 +136,12 @@ int64_t Faults::replica_lag_ms() {
 
 FaultInjector::Answer Faults::before(const Call& call) {
   Client& client = call.client;
-  if (client.has(kClientMaster | kClientReplica | kClientInternal) ||
-      names_container(call, "FAULT") || names_container(call, "CALLS") ||
-      names_container(call, "CLOCK"))
-    return {};
+  if (is_spared(call)) return {};
   if (call.context == Call::Context::kPlain) {
     // A request that has waited is not asked about again.
     const auto it = pending_.find(client.id);
     const bool has_waited = it != pending_.end() && !it->second.on_reply;
-    if (it != pending_.end()) pending_.erase(it);
+    forget_pending(client.id);
     if (has_waited) return {};
   }
   const FaultAction* action = due_for(call);
@@ -144,10 +163,7 @@ FaultInjector::Answer Faults::begin(Client& client, const FaultAction& action) {
       return {Verdict::kRefuse, action.error};
     case FaultKind::kDelay:
       pending_[client.id] = {};
-      client.wait({.deadline_ms = server_.now_ms() + delay_of(action),
-                   .may_unblock = false,
-                   .outlives_role = true,
-                   .ended = nullptr});
+      wait(client, server_.now_ms() + delay_of(action), nullptr);
       return {Verdict::kPostpone, {}};
     case FaultKind::kPause:
       pending_[client.id] = {};
@@ -214,7 +230,7 @@ void Faults::wait_ended(Client& client, std::optional<size_t> mark) {
 }
 
 void Faults::client_closed(const Client& client) {
-  pending_.erase(client.id);
+  forget_pending(client.id);
 }
 
 void Faults::act_on_reply(Client& client, const FaultAction& action, size_t mark) {
@@ -223,12 +239,19 @@ void Faults::act_on_reply(Client& client, const FaultAction& action, size_t mark
   resp::OutputBuffer& out = client.out();
   const auto text = std::make_shared<const std::string>(out.copy_since(mark));
   if (out.mark() > mark) out.truncate(mark);
+  LateReply late{.text = text, .closes = client.has(kClientCloseAfterReply), .pushes = nullptr};
   switch (action.kind) {
     case FaultKind::kDelayReply:
-      send_later(client, text, 0, text->size(), delay_of(action));
+      late.piece = text->size();
+      late.wait_ms = delay_of(action);
+      send_later(client, late, 0);
       return;
     case FaultKind::kTrickle:
-      send_later(client, text, 0, action.bytes, action.shortest_ms);
+      late.piece = action.bytes;
+      late.wait_ms = action.shortest_ms;
+      // They would stand in the middle of it.
+      if (!text->empty()) late.pushes = server_.dispatcher().hold_pushes(client, /*drop=*/false);
+      send_later(client, late, 0);
       return;
     case FaultKind::kHangReply:
       hang(client);
@@ -266,21 +289,33 @@ void Faults::close_soon(Client& client) {
   client.flush_soon();
 }
 
-void Faults::hang(Client& client) {
-  client.wait({.deadline_ms = 0, .may_unblock = false, .outlives_role = true, .ended = nullptr});
-}
-
-void Faults::send_later(Client& client, std::shared_ptr<const std::string> text, size_t from,
-                        size_t piece, int64_t wait_ms) {
-  const auto ended = [this, &client, text, from, piece, wait_ms](BlockEnd end) {
-    if (end == BlockEnd::kClosed) return;
-    client.out().append(std::string_view(*text).substr(from, piece));
-    if (text->size() - from > piece) send_later(client, text, from + piece, piece, wait_ms);
-  };
-  client.wait({.deadline_ms = server_.now_ms() + wait_ms,
+void Faults::wait(Client& client, int64_t deadline_ms, std::function<void(BlockEnd)> ended) {
+  // After QUIT the connection is closed behind the reply, which is still to come.
+  client.set(kClientCloseAfterReply, false);
+  client.wait({.deadline_ms = deadline_ms,
                .may_unblock = false,
                .outlives_role = true,
-               .ended = ended});
+               .ended = std::move(ended)});
+}
+
+void Faults::hang(Client& client) {
+  Dispatcher& dispatcher = server_.dispatcher();
+  wait(client, 0, [&dispatcher, pushes = dispatcher.hold_pushes(client, /*drop=*/true)](BlockEnd) {
+    dispatcher.release_pushes(*pushes);
+  });
+}
+
+void Faults::send_later(Client& client, const LateReply& reply, size_t from) {
+  const auto ended = [this, &client, reply, from](BlockEnd end) {
+    const std::string_view rest = std::string_view(*reply.text).substr(from);
+    if (end != BlockEnd::kClosed) {
+      client.out().append(rest.substr(0, reply.piece));
+      if (rest.size() > reply.piece) return send_later(client, reply, from + reply.piece);
+    }
+    if (reply.pushes != nullptr) server_.dispatcher().release_pushes(*reply.pushes);
+    if (reply.closes) close_soon(client);
+  };
+  wait(client, server_.now_ms() + reply.wait_ms, ended);
 }
 
 }  // namespace latchkey::testing

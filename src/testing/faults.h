@@ -9,11 +9,12 @@
 //     on the stream       kReplicaLag: what replicas are sent (Replication::set_lag)
 //
 // Requests that EXEC or a script runs meet only kError, kEvict and kExpire. Those of FAULT and of
-// CALLS meet none, and neither does what the master or a replica sends. Without faults kStateFaults
-// is not set and the dispatcher does not ask.
+// CALLS meet none, and neither does what the master or a replica sends. Without faults, and when no
+// request waits because of one, kStateFaults is not set and the dispatcher does not ask.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +22,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "server/client/client.h"
+#include "server/command/dispatcher.h"
 #include "server/command/fault_injector.h"
 #include "testing/selector.h"
 
@@ -109,17 +112,30 @@ class Faults final : public server::FaultInjector {
   bool is_due(Fault& fault);
   bool any_due(FaultKind kind);
   Answer begin(server::Client& client, const FaultAction& action);
+  // A reply that is sent later, a piece at a time.
+  struct LateReply {
+    std::shared_ptr<const std::string> text;
+    size_t piece = 0;
+    int64_t wait_ms = 0;  // before each piece
+    bool closes = false;  // the connection, behind the last piece
+    // Messages that come meanwhile; null where they may come before the reply.
+    std::shared_ptr<server::Dispatcher::Calls> pushes;
+  };
+
   void act_on_reply(server::Client& client, const FaultAction& action, size_t mark);
   void remove_keys(const server::Call& call, bool evict);
   int64_t delay_of(const FaultAction& action);
   std::string garbage();
   static void close_soon(server::Client& client);
-  static void hang(server::Client& client);
-  // Sends `text` after a while, and the rest of it a piece at a time.
-  void send_later(server::Client& client, std::shared_ptr<const std::string> text, size_t from,
-                  size_t piece, int64_t wait_ms);
-  // To be called when faults were added or removed.
+  static void wait(server::Client& client, int64_t deadline_ms,
+                   std::function<void(server::BlockEnd)> ended);
+  void hang(server::Client& client);
+  // Sends the reply's rest, which begins at `from`.
+  void send_later(server::Client& client, const LateReply& reply, size_t from);
+  void faults_changed();
+  // Has the dispatcher ask, or not.
   void update_state();
+  void forget_pending(uint64_t client_id);
   int64_t replica_lag_ms();
 
   server::Server& server_;

@@ -239,7 +239,9 @@ void reply_entry(CommandContext& ctx, const acl::DenialLog::Entry& entry) {
   reply.bulk("username");
   reply.bulk(entry.denial.user);
   reply.bulk("age-seconds");
-  reply.number(static_cast<double>(ctx.now_ms() - entry.updated_ms) / kMsPerSecond);
+  // The clock may have been set back.
+  const int64_t age_ms = std::max<int64_t>(ctx.now_ms() - entry.updated_ms, 0);
+  reply.number(static_cast<double>(age_ms) / kMsPerSecond);
   reply.bulk("client-info");
   reply.bulk(entry.denial.client);
   reply.bulk("entry-id");

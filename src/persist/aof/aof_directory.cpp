@@ -115,10 +115,18 @@ bool AofDirectory::load() {
 void AofDirectory::leave_what_is_there() {
   std::error_code error;
   size_t files = 0;
+  bool any_writes = false;
+  AofManifest next = manifest_;
   const std::filesystem::path directory = path_beside(server_.settings().appenddirname);
-  for (const auto& entry : std::filesystem::directory_iterator(directory, error))
-    files += manifest_.number_after(entry.path().filename().string()) ? 1 : 0;
-  if (files == 0) return;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
+    const std::string name = entry.path().filename().string();
+    if (!next.number_after(name)) continue;
+    ++files;
+    any_writes |= name.ends_with(".incr.aof") && entry.file_size(error) > 0;
+  }
+  // Otherwise a server that was to begin with them has not come to its manifest.
+  if (!any_writes) return;
+  manifest_ = std::move(next);
   server_.log().warning("The AOF directory " + server_.settings().appenddirname + " has " +
                         std::to_string(files) +
                         " files of a dataset, but no manifest that says in which order they are "

@@ -74,6 +74,7 @@ void Dispatcher::Calls::swap(Calls& other) noexcept {
   std::swap(in_script, other.in_script);
   std::swap(metered, other.metered);
   std::swap(has_pushes, other.has_pushes);
+  std::swap(drops_pushes, other.drops_pushes);
   pushes.swap(other.pushes);
   last_pushes.swap(other.last_pushes);
 }
@@ -91,9 +92,23 @@ void Dispatcher::put_back(std::unique_ptr<Calls> calls) {
   calls_.swap(*calls);
 }
 
+std::shared_ptr<Dispatcher::Calls> Dispatcher::hold_pushes(Client& client, bool drop) {
+  auto calls = std::make_shared<Calls>(server_.buffer_pool());
+  calls->serving = &client;
+  calls->drops_pushes = drop;
+  aside_.push_back(calls.get());
+  return calls;
+}
+
+void Dispatcher::release_pushes(Calls& calls) {
+  std::erase(aside_, &calls);
+  if (!calls.drops_pushes && !calls.serving->has(kClientClosing))
+    send_pushes(*calls.serving, calls);
+}
+
 Dispatcher::Calls* Dispatcher::calls_for(const Client& client) {
   if (&client == calls_.serving) return &calls_;
-  if (!client.has(kClientSuspended)) [[likely]]
+  if (!client.has(kClientSuspended | kClientBlocked)) [[likely]]
     return nullptr;
   const auto it = std::find_if(aside_.begin(), aside_.end(),
                                [&](const Calls* calls) { return calls->serving == &client; });
@@ -103,23 +118,27 @@ Dispatcher::Calls* Dispatcher::calls_for(const Client& client) {
 resp::OutputBuffer& Dispatcher::push_out(Client& client) {
   Calls* calls = calls_for(client);
   if (calls == nullptr) return client.out();
-  calls->has_pushes = true;
-  return calls->pushes;
+  return calls->room_for_push(calls->pushes);
 }
 
 resp::OutputBuffer& Dispatcher::last_push_out(Client& client) {
   Calls* calls = calls_for(client);
   if (calls == nullptr) return client.out();
-  calls->has_pushes = true;
-  return calls->last_pushes;
+  return calls->room_for_push(calls->last_pushes);
 }
 
-void Dispatcher::send_pushes(Client& client) {
-  calls_.has_pushes = false;
-  client.out().append(calls_.pushes);
-  client.out().append(calls_.last_pushes);
-  calls_.pushes.clear();
-  calls_.last_pushes.clear();
+resp::OutputBuffer& Dispatcher::Calls::room_for_push(resp::OutputBuffer& buffer) {
+  has_pushes = true;
+  if (drops_pushes) buffer.clear();
+  return buffer;
+}
+
+void Dispatcher::send_pushes(Client& client, Calls& calls) {
+  calls.has_pushes = false;
+  client.out().append(calls.pushes);
+  client.out().append(calls.last_pushes);
+  calls.pushes.clear();
+  calls.last_pushes.clear();
 }
 
 void Dispatcher::begin_batch() {
@@ -275,16 +294,19 @@ void Dispatcher::reject_request(Client& client, Command* command, Arguments args
 
 void Dispatcher::enqueue(Client& client, Command& command, Arguments args) {
   Transaction& transaction = *client.transaction;
-  StoredRequest& request = transaction.requests.emplace_back(command, args);
-  const FlagFinder find = command.row->extras.find_flags;
-  const uint32_t flags = find != nullptr ? find(server_, args, command.flags) : command.flags;
-  transaction.command_flags |= flags;
-  transaction.missing_flags |= ~flags;
-  transaction.memory_usage += request.memory_usage();
-  if (int64_t database = 0; command.full_name == "select" &&
-                            base::parse_int64(args[1], &database) && database >= 0 &&
-                            database < server_.database_count())
-    transaction.database = static_cast<int>(database);
+  // What will not run anyway takes no memory, and is no reason to refuse EXEC.
+  if (!transaction.aborted && !client.watched_key_changed) {
+    StoredRequest& request = transaction.requests.emplace_back(command, args);
+    const FlagFinder find = command.row->extras.find_flags;
+    const uint32_t flags = find != nullptr ? find(server_, args, command.flags) : command.flags;
+    transaction.command_flags |= flags;
+    transaction.missing_flags |= ~flags;
+    transaction.memory_usage += request.memory_usage();
+    if (int64_t database = 0; command.full_name == "select" &&
+                              base::parse_int64(args[1], &database) && database >= 0 &&
+                              database < server_.database_count())
+      transaction.database = static_cast<int>(database);
+  }
   if (!client.has(kClientReplyOff | kClientReplySkip)) client.reply.status("QUEUED");
 }
 
@@ -527,7 +549,7 @@ void Dispatcher::perform(Client& client, Command& command, Arguments args) {
   if (nested) return;
   calls_.serving = nullptr;
   if (calls_.has_pushes) [[unlikely]]
-    send_pushes(client);
+    send_pushes(client, calls_);
   if (server_.blocking().any_ready()) [[unlikely]]
     server_.blocking().serve();
 }

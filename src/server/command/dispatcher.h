@@ -110,11 +110,14 @@ class Dispatcher {
   struct Calls {
     explicit Calls(base::BufferPool& pool) : pushes(pool), last_pushes(pool) {}
     void swap(Calls& other) noexcept;
+    // Either of these buffers, for one more message.
+    resp::OutputBuffer& room_for_push(resp::OutputBuffer& buffer);
     uint64_t last_ticks = 0;
     int depth = 0;
     Client* serving = nullptr;  // whose request all calls are part of
     bool in_script = false;
     MeterMark metered;
+    bool drops_pushes = false;       // nobody is sent them
     bool has_pushes = false;         // in either of these
     resp::OutputBuffer pushes;       // to that client, for behind its reply
     resp::OutputBuffer last_pushes;  // behind those
@@ -123,6 +126,12 @@ class Dispatcher {
   std::unique_ptr<Calls> put_aside();
   // REQUIRES: no call is being made.
   void put_back(std::unique_ptr<Calls> calls);
+  // Has messages to a client that waits, part of whose reply is still to come, go on waiting until
+  // release_pushes(), or (`drop`) be lost. Without effect on messages while the client does not
+  // wait.
+  std::shared_ptr<Calls> hold_pushes(Client& client, bool drop);
+  // To be called before the client goes.
+  void release_pushes(Calls& calls);
 
   // Refuses a request: sends the error, counts it, and aborts the transaction that it would have
   // been part of.
@@ -179,7 +188,7 @@ class Dispatcher {
   Recording begin_recording(Client& client, const Command* command, Arguments args);
   void end_recording(Client& client, const Recording& recording);
   void enqueue(Client& client, Command& command, Arguments args);
-  void send_pushes(Client& client);
+  static void send_pushes(Client& client, Calls& calls);
   // Has a client that tracks (server/client/tracking.h) remembered as a reader of a command's keys.
   void remember_reads(Client& client, const Command& command, Arguments args);
 

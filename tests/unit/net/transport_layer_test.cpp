@@ -2,6 +2,8 @@
 // every byte, has a handshake of one word each way, and ends with a byte of its own.
 #include "net/transport_layer.h"
 
+#include <uv.h>
+
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -10,6 +12,7 @@
 
 #include "net/connection.h"
 #include "unit/catch.h"
+#include "unit/net/listening_socket.h"
 #include "unit/net/wire.h"
 
 namespace latchkey::tests {
@@ -254,6 +257,29 @@ TEST_CASE("Who closes says so through the layer, unless output is left", "[net][
   const std::string last = f.wire.peer.receive();
   CHECK((last == std::string(1, kEnd)) == all_sent);
   CHECK(f.wire.peer.is_at_end());
+}
+
+TEST_CASE("A connection that is reset says nothing through the layer", "[net][layer]") {
+  net::Loop loop;
+  const ListeningSocket listening(1);
+  Handler handler;
+  handler.connection = net::Connection::make(loop);
+  uv_connect_t request;
+  REQUIRE(handler.connection->connect(&request, listening.address(), [](uv_connect_t*, int) {}) ==
+          0);
+  turn(loop);
+  Peer peer(listening.accept());
+  handler.connection->secure(std::make_unique<TurningLayer>(loop.buffer_pool()));
+  handler.connection->start(handler, 0);
+  peer.send("hello");
+  turn(loop);
+  CHECK(peer.receive() == "hello");
+  const bool reset = GENERATE(true, false);
+  if (reset) handler.connection->reset_on_close();
+  handler.close();
+  turn(loop);
+  CHECK(peer.receive() == (reset ? "" : std::string(1, kEnd)));
+  CHECK(peer.is_at_end() != reset);
 }
 
 TEST_CASE("A connection that was refused before its handshake is told nothing", "[net][layer]") {

@@ -563,4 +563,13 @@ TEST_CASE("The last time of the year 9999 can be set", "[clock]") {
   CHECK(client.run("CLOCK ADVANCE 1") == error("ERR The clock cannot go beyond the year 9999"));
 }
 
+TEST_CASE("What the log of ACL tells of is never from the future", "[clock]") {
+  Space space("requirepass secret");
+  TestClient client(space.server());
+  client.run("AUTH secret");
+  client.run("AUTH wrong");
+  run(space, client, "CLOCK SET 2020-09-13");
+  CHECK(client.run("ACL LOG").find(bulk("age-seconds") + bulk("0")) != std::string::npos);
+}
+
 }  // namespace latchkey::tests

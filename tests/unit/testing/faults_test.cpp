@@ -9,6 +9,7 @@
 
 using namespace latchkey;
 using tests::bulk;
+using tests::bulks;
 using tests::error;
 using tests::integer;
 using tests::kNull;
@@ -602,4 +603,143 @@ TEST_CASE("A replica's keys go when its master says so") {
   CHECK(client.run("GET a") == bulk("1"));
   server.server.set_state(server::kStateReplica, false);
   CHECK(client.run("GET a") == kNull);
+}
+
+TEST_CASE("Messages follow a reply that trickles") {
+  FaultyServer server;
+  server.admin.run("SET a 123456789");
+  server.fault("COMMAND get COMMAND ping TIMES 1 DO TRICKLE 4/10");
+  const auto all_of_it = [&](TestClient& client) {
+    std::string text;
+    while (waits(client)) {
+      server.admin.run("PUBLISH news first");
+      server.admin.run("SET a 2");
+      server.pass_ms(10);
+      text += client.take_output();
+    }
+    return text;
+  };
+  const std::string message = bulks({"message", "news", "first"}).substr(1);
+  SECTION("of RESP3") {
+    TestClient client(server, 3);
+    client.run("SUBSCRIBE news");
+    client.run("CLIENT TRACKING ON");
+    CHECK(client.run("GET a") == "");
+    const std::string invalidation = ">2\r\n" + bulk("invalidate") + bulks({"a"});
+    // Invalidations come last.
+    CHECK(all_of_it(client) == bulk("123456789") + ">" + message + ">" + message + ">" + message +
+                                   ">" + message + invalidation);
+    server.admin.run("PUBLISH news first");
+    CHECK(client.take_output() == ">" + message);
+  }
+  SECTION("of RESP2") {
+    TestClient client(server);
+    client.run("SUBSCRIBE news");
+    CHECK(client.run("PING") == "");
+    CHECK(all_of_it(client) == bulks({"pong", ""}) + "*" + message + "*" + message + "*" + message +
+                                   "*" + message + "*" + message);
+    server.admin.run("PUBLISH news first");
+    CHECK(client.take_output() == "*" + message);
+  }
+  SECTION("though the client has gone") {
+    TestClient client(server, 3);
+    client.run("SUBSCRIBE news");
+    client.run("GET a");
+    server.admin.run("PUBLISH news first");
+    server.pass_ms(10);
+    client.take_output();
+    client->close();
+    CHECK(client.take_output() == "");
+    CHECK(server.admin.run("PUBLISH news first") == integer(0));
+  }
+}
+
+TEST_CASE("Messages come before a reply that is held back") {
+  FaultyServer server;
+  TestClient client(server, 3);
+  client.run("SUBSCRIBE news");
+  server.fault("DO DELAY-REPLY 10");
+  CHECK(client.run("GET a") == "");
+  server.admin.run("FAULT CLEAR");
+  server.admin.run("PUBLISH news first");
+  server.pass_ms(10);
+  CHECK(client.take_output() ==
+        ">" + bulks({"message", "news", "first"}).substr(1) + std::string(tests::kNull3));
+}
+
+TEST_CASE("Whoever hangs is sent no messages either") {
+  FaultyServer server;
+  server.fault("COMMAND incr DO HANG");
+  server.fault("COMMAND decr DO HANG-REPLY");
+  for (const char* request : {"INCR n", "DECR n"}) {
+    INFO(request);
+    TestClient client(server, 3);
+    client.run("SUBSCRIBE news");
+    client.run("CLIENT TRACKING ON BCAST");
+    client.run(request);
+    for (int i = 0; i < 3; ++i) {
+      CHECK(server.admin.run("PUBLISH news first") == integer(1));
+      server.admin.run("SET a 1");
+      server.pass_ms(1000);
+    }
+    CHECK(client.take_output() == "");
+    CHECK(server.admin.run("CLIENT KILL ID " + std::to_string(client->id)) == integer(1));
+    CHECK(client.take_output() == "");
+  }
+}
+
+TEST_CASE("A request that has waited meets no fault that was added meanwhile") {
+  FaultyServer server;
+  TestClient client(server);
+  server.fault("COMMAND incr DO DELAY 10");
+  CHECK(client.run("INCR n") == "");
+  server.admin.run("FAULT CLEAR");
+  SECTION("it runs") {
+    server.fault_with_error("COMMAND incr", "ERR new");
+    server.pass_ms(10);
+    CHECK(client.run("INCR n") == integer(1));
+    CHECK(client.run("INCR n") == error("ERR new"));
+  }
+  SECTION("the next one does, also when there was none when it ran") {
+    server.pass_ms(10);
+    CHECK(client.run("INCR n") == integer(1));
+    CHECK((server.server.state() & server::kStateFaults) == 0);
+    server.fault_with_error("COMMAND incr", "ERR new");
+    CHECK(client.run("INCR n") == error("ERR new"));
+  }
+  SECTION("and is forgotten with its client") {
+    client->close();
+    CHECK((server.server.state() & server::kStateFaults) == 0);
+  }
+}
+
+TEST_CASE("The reply to QUIT comes late, and then the connection is closed") {
+  FaultyServer server;
+  TestClient client(server);
+  SECTION("DELAY-REPLY") {
+    server.fault("COMMAND quit DO DELAY-REPLY 50");
+  }
+  SECTION("TRICKLE") {
+    server.fault("COMMAND quit DO TRICKLE 1/10");
+  }
+  CHECK(client.send("QUIT\r\nINCR n\r\n") == "");
+  CHECK_FALSE(is_ending(client));
+  std::string reply;
+  for (int i = 0; i < 5; ++i) {
+    CHECK(waits(client));
+    server.pass_ms(10);
+    reply += client.take_output();
+  }
+  CHECK(reply == kOk);
+  CHECK(is_ending(client));
+  CHECK(server.admin.run("EXISTS n") == integer(0));
+}
+
+TEST_CASE("Whoever says QUIT may hang") {
+  FaultyServer server;
+  TestClient client(server);
+  server.fault("COMMAND quit DO HANG-REPLY");
+  CHECK(client.run("QUIT") == "");
+  CHECK(waits(client));
+  CHECK_FALSE(is_ending(client));
 }

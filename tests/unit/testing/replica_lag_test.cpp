@@ -145,4 +145,19 @@ TEST_CASE("REPLICA-LAG delays as long as it would have when the clock is set bac
   CHECK(master.replica.take_output().find(set("a", "1")) != std::string::npos);
 }
 
+TEST_CASE("A fault of all requests lets a replica come, and meets none that a replica sends",
+          "[faults]") {
+  Master master;
+  TestClient user(master);
+  user.run_words({"FAULT", "ADD", "DO", "ERROR", "ERR no"});
+  TestClient replica(master);
+  CHECK(replica.run("REPLCONF listening-port 7777 capa psync2") == kOk);
+  CHECK(replica.run("PING") == status("PONG"));
+  CHECK(replica.run("PSYNC ? -1").starts_with("+FULLRESYNC "));
+  CHECK(user.run("PING") == error("ERR no"));
+  // Those of the oldest releases say nothing before.
+  TestClient old(master);
+  CHECK(old.run("SYNC") == "");
+}
+
 }  // namespace latchkey::tests

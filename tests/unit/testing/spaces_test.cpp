@@ -519,4 +519,22 @@ TEST_CASE("A server without spaces says so", "[spaces]") {
     CHECK(main.run(request) == none);
 }
 
+TEST_CASE("A rollback leaves a space listening where it does, without a warning", "[spaces]") {
+  const TemporaryDirectory directory;
+  Main main;
+  main.run("SPACE CREATE a KEEP");
+  testing::Spaces::Space* const space = main.spaces->find("a");
+  REQUIRE(space != nullptr);
+  space->server().log().set_file(directory.path() / "log");
+  space->server().log().set_level(base::LogLevel::kWarning);
+  main.run_in("a", "CHECKPOINT CREATE");
+  const std::string port = main.run("SPACE LISTEN a");
+  main.run("SPACE LISTEN a " + (directory.path() / "socket").string());
+  main.run_in("a", "CONFIG SET hz 20");
+  CHECK(main.run_in("a", "CHECKPOINT ROLLBACK") == kOk);
+  CHECK(main.run_in("a", "CONFIG GET hz") == bulks({"hz", "10"}));
+  CHECK(main.run_in("a", "CONFIG GET port") == bulks({"port", port.substr(1, port.size() - 3)}));
+  CHECK(directory.read("log") == "");
+}
+
 }  // namespace latchkey::tests

@@ -1,5 +1,6 @@
 
 #include "commands/groups.h"
+#include "server/command/transaction.h"
 #include "server/command/watch.h"
 #include "unit/catch.h"
 #include "unit/server_fixture.h"
@@ -83,6 +84,31 @@ TEST_CASE("An error while queueing aborts the transaction", "[transactions]") {
   client.run("SET a 1");
   CHECK(client.run("EXEC") == error("EXECABORT Transaction discarded because of previous errors."));
   CHECK(client.run("GET a") == kNull);
+}
+
+TEST_CASE("What is queued behind the reason why EXEC will do nothing takes no memory",
+          "[transactions]") {
+  TransactionsFixture server;
+  TestClient client(server);
+  TestClient other(server);
+  std::string reply = error("EXECABORT Transaction discarded because of previous errors.");
+  client.run("WATCH a");
+  client.run("MULTI");
+  CHECK(client.run("GET a") == kQueued);
+  SECTION("an error") {
+    client.run("GET");
+  }
+  SECTION("a key that has changed") {
+    other.run("SET a theirs");
+    reply = kNullArray;
+  }
+  const size_t before = client->transaction->memory_usage;
+  CHECK(client.run("SET a mine") == kQueued);
+  CHECK(client->transaction->requests.size() == 1);
+  CHECK(client->transaction->memory_usage == before);
+  // Nor is it a reason of its own.
+  other.run("CONFIG SET min-replicas-to-write 1");
+  CHECK(client.run("EXEC") == reply);
 }
 
 TEST_CASE("Nothing is written while there are fewer replicas than wanted", "[transactions]") {
