@@ -150,7 +150,7 @@ void ScriptRunner::run(CommandContext& ctx, Interpreter& vm, const Program& prog
   // What a master sends and what is loaded is run whatever the memory is, also in scripts.
   run_.call.out_of_memory = !ctx.client.has(kClientMaster | kClientInternal) &&
                             (server_.state() & kStateMemoryLimit) != 0 &&
-                            server_.memory_limit().is_exceeded();
+                            server_.memory_limit().is_short();
   if (!may_run(ctx, program, read_only)) return;
   // What its commands do is written.
   ctx.propagate_nothing();

@@ -113,7 +113,16 @@ bool MemoryLimit::may_evict() const {
   return values.maxmemory != 0 && !stands_still && !left_to_master;
 }
 
+bool MemoryLimit::is_short() const {
+  return was_short_ && is_exceeded();
+}
+
 bool MemoryLimit::make_room() {
+  was_short_ = !try_to_make_room();
+  return !was_short_;
+}
+
+bool MemoryLimit::try_to_make_room() {
   bool fits = !may_evict() || !is_exceeded();
   if (!fits) {
     const bool is_free = await_freeing();

@@ -23,6 +23,9 @@ class MemoryLimit {
 
   // False when memory is short and there is nothing to give up.
   bool make_room();
+  // Whether it was so when room was to be made last, and memory is over its limit still. What the
+  // request that runs has taken itself since is no reason to refuse it anything.
+  bool is_short() const;
   // The same, but not in the middle of what is going on.
   void make_room_soon();
 
@@ -43,6 +46,7 @@ class MemoryLimit {
 
  private:
   bool may_evict() const;
+  bool try_to_make_room();
   bool evict();
   bool evict_one();
   // Waits until used_memory() is without what has been handed to the background. Where that takes
@@ -55,6 +59,7 @@ class MemoryLimit {
   Server& server_;
   std::unique_ptr<net::Timer> timer_;  // null without a loop
   store::Evictor evictor_;
+  bool was_short_ = false;  // by the answer of make_room()
   // Bytes, while memory is over its limit and something large is being freed; otherwise SIZE_MAX.
   size_t least_used_ = SIZE_MAX;
   int64_t excess_since_us_ = -1;  // monotonic; when memory came to be over its limit, or -1

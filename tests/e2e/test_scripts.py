@@ -1,6 +1,7 @@
 """Scripts that run for too long, as those meet them who wait meanwhile, and what ends such scripts. The recorded texts are the
 reference's (8.0.2)."""
 
+import itertools
 import unittest
 
 import harness
@@ -101,6 +102,33 @@ class Conversions(harness.ServerTestCase):
         }.items():
             with self.subTest(body):
                 self.assertEqual(client.call("EVAL", body, 0), reply)
+
+
+class FullMemory(harness.ServerTestCase):
+    options = {"maxmemory-policy": "allkeys-lru"}
+
+    def test_what_a_script_takes_before_it_begins_is_no_reason_to_refuse_its_writes(self):
+        client = self.connect()
+
+        def info(name):
+            return next(int(line.split(":")[1]) for line in client.call("INFO").splitlines() if line.startswith(name + ":"))
+
+        client.call("CONFIG", "SET", "maxmemory", info("used_memory") + 3_000_000)
+        keys = itertools.count()
+
+        def is_full():
+            for number in itertools.islice(keys, 1000):
+                client.call("SET", "key:%d" % number, "v" * 10_000)
+            return info("evicted_keys") > 0
+
+        self.eventually(is_full)
+        # For the first one the interpreter is made, and each text is compiled.
+        for number in range(1000):
+            body = "local n = %d return redis.call('set', KEYS[1], string.rep('v', 10000))" % number
+            self.assertEqual(client.call("EVAL", body, 1, "key:%d" % number), "OK")
+        # Where nothing can be given up, memory is short.
+        client.call("CONFIG", "SET", "maxmemory-policy", "noeviction", "maxmemory", 1)
+        self.assertTrue(client.error_of("EVAL", "return redis.call('set', 'a', 'b')", 0).startswith("OOM command not allowed"))
 
 
 if __name__ == "__main__":
