@@ -118,11 +118,14 @@ void AofDirectory::leave_what_is_there() {
   bool any_writes = false;
   AofManifest next = manifest_;
   const std::filesystem::path directory = path_beside(server_.settings().appenddirname);
-  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
-    const std::string name = entry.path().filename().string();
+  // Without exceptions, also where the directory cannot be read to its end.
+  for (std::filesystem::directory_iterator entry(directory, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
     if (!next.number_after(name)) continue;
     ++files;
-    any_writes |= name.ends_with(".incr.aof") && entry.file_size(error) > 0;
+    std::error_code unknown;
+    any_writes |= name.ends_with(".incr.aof") && entry->file_size(unknown) > 0;
   }
   // Otherwise a server that was to begin with them has not come to its manifest.
   if (!any_writes) return;
