@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -40,6 +41,19 @@ std::string dump_body(TestClient& client) {
 
 std::string blob(const std::vector<float>& components) {
   return {reinterpret_cast<const char*>(components.data()), components.size() * sizeof(float)};
+}
+
+// The numbers among the reply's bulk strings. Their last digits depend on the order of a sum, and
+// so on the processor.
+std::vector<double> numbers(const std::string& reply) {
+  std::vector<double> numbers;
+  for (size_t at = reply.find('$'); at != std::string::npos; at = reply.find('$', at)) {
+    at = reply.find("\r\n", at) + 2;
+    double number;
+    if (std::from_chars(reply.data() + at, reply.data() + reply.size(), number).ec == std::errc())
+      numbers.push_back(number);
+  }
+  return numbers;
 }
 
 // Three directions in a plane, and one opposite.
@@ -422,16 +436,15 @@ TEST_CASE("A projection of large components is finite", "[vectors]") {
   for (const std::string quantization : {"NOQUANT", "Q8", "BIN"}) {
     CAPTURE(quantization);
     CHECK(client.run("VADD v REDUCE 2 VALUES 3 3e38 3e38 3e38 e " + quantization) == integer(1));
-    CHECK(client.run("VSIM v VALUES 3 3e38 3e38 3e38 WITHSCORES") == bulks({"e", "1"}));
+    CHECK(client.run("VSIM v VALUES 3 3e38 3e38 3e38") == bulks({"e"}));
+    const std::string scores = client.run("VSIM v VALUES 3 3e38 3e38 3e38 WITHSCORES");
+    CHECK_THAT(numbers(scores), Catch::Matchers::Approx<double>({1}));
     const std::string dump = payload(client.run("DUMP v"));
     CHECK(client.run_words({"RESTORE", "again", "0", dump}) == kOk);
     const std::string vector = client.run("VEMB v e");
     CHECK(client.run("VEMB again e") == vector);
-    if (quantization == "NOQUANT")
-      CHECK(vector == bulks({"1.7320508482001606e+38", "-1.7320506453760646e+38"}));
-    if (quantization == "Q8")
-      CHECK(vector == bulks({"1.7320508482001606e+38", "-1.7320508482001606e+38"}));
-    if (quantization == "BIN") CHECK(vector == bulks({"1", "-1"}));
+    const double large = quantization == "BIN" ? 1 : 1.73205085e+38;
+    CHECK_THAT(numbers(vector), Catch::Matchers::Approx<double>({large, -large}));
     // One of these is the largest that a sum of three can be, in each of the two sums.
     for (const std::string signs : {"3e38 3e38", "3e38 -3e38", "-3e38 3e38", "-3e38 -3e38"}) {
       CAPTURE(signs);
