@@ -1,37 +1,17 @@
 #include <string>
 
-#include "all_commands.h"
 #include "base/jemalloc.h"
-#include "base/version.h"
 #include "commands/groups.h"
-#include "persist/rows.h"
-#include "server/process/shutdown.h"
 #include "unit/catch.h"
+#include "unit/commands/server/debug_server.h"
 #include "unit/server_fixture.h"
 #include "unit/temporary_directory.h"
 #include "unit/testing/tested_server.h"
 
 using namespace latchkey;
+using tests::DebugServer;
 using tests::ServerFixture;
 using tests::TestClient;
-
-namespace {
-
-// DEBUG is for servers that say so.
-struct DebugServer : ServerFixture {
-  DebugServer()
-      : ServerFixture(
-            {commands::debug_rows(), commands::string_rows(), commands::key_rows(),
-             commands::database_rows(), commands::server_rows(), commands::lolwut_rows(),
-             commands::memory_rows(), commands::list_rows(), commands::set_rows(),
-             commands::hash_rows(), commands::hash_deadline_rows(), commands::sorted_set_rows(),
-             commands::config_rows(), commands::client_rows()},
-            "enable-debug-command yes\nsave \"\"\n") {
-    server.add_debug_subcommands(persist::object_debug_subcommands());
-  }
-};
-
-}  // namespace
 
 TEST_CASE("DEBUG is refused unless the configuration allows it") {
   ServerFixture server({commands::debug_rows()});
@@ -48,37 +28,6 @@ TEST_CASE("DEBUG PROTOCOL has pushes for clients that know them only") {
   CHECK(client.run("DEBUG PROTOCOL push") ==
         tests::bulk("Some real reply following the push reply") + ">2\r\n" +
             tests::bulk("server-cpu-usage") + ":42\r\n");
-}
-
-TEST_CASE("MODULE lists what is built in and loads none, whether that is allowed or not") {
-  constexpr std::string_view kRefused =
-      "ERR MODULE command not allowed. If the enable-module-command option is set to \"local\", "
-      "you "
-      "can run it from a local connection, otherwise you need to set this option in the "
-      "configuration file, and then restart the server.";
-  ServerFixture careful({commands::module_rows()});
-  TestClient stranger(careful);
-  const auto module = [](std::string_view name, int version) {
-    return tests::array({tests::bulk("name"), tests::bulk(name), tests::bulk("ver"),
-                         tests::integer(version), tests::bulk("path"), tests::bulk(""),
-                         tests::bulk("args"), tests::array({})});
-  };
-  // Their version is that of the Redis that this server says it is.
-  const std::string version(base::kReferenceVersion);
-  const size_t dot = version.find('.');
-  const int number = 10'000 * std::stoi(version) + 100 * std::stoi(version.substr(dot + 1));
-  CHECK(stranger.run("MODULE LIST") ==
-        tests::array({module("vectorset", 1), module("bf", number), module("timeseries", number),
-                      module("ReJSON", number)}));
-  CHECK(stranger.run("MODULE LOAD /a.so") == tests::error(kRefused));
-  ServerFixture open({commands::module_rows()}, "enable-module-command yes\n");
-  TestClient client(open);
-  CHECK(client.run("MODULE LOADEX /a.so ARGS a") ==
-        tests::error("ERR Error loading the extension. Please check the server logs."));
-  CHECK(client.run("MODULE UNLOAD vectorset") ==
-        tests::error("ERR Error unloading module: the module can't be unloaded"));
-  CHECK(client.run("MODULE UNLOAD a") ==
-        tests::error("ERR Error unloading module: no such module with that name"));
 }
 
 TEST_CASE("DEBUG REPLYBUFFER says that there is no peak to forget, and nothing that resizes") {
@@ -203,139 +152,6 @@ TEST_CASE("Of a long wrong subcommand 128 bytes are shown, of any what stands be
         tests::error(before + std::string(128, 'x') + behind));
   CHECK(client.run_words({"DEBUG", std::string_view("a\0b", 3)}) ==
         tests::error(before + "a" + behind));
-}
-
-TEST_CASE("SHUTDOWN takes the steps of those who asked, and replies nothing") {
-  DebugServer server;
-  int steps = 0;
-  server.server.shutdown().on_exit([&] { ++steps; });
-  TestClient client(server);
-  CHECK(client.run("SHUTDOWN NOSAVE NOW").empty());
-  CHECK(steps == 1);
-  CHECK(client->has(server::kClientCloseAfterReply));
-}
-
-TEST_CASE("SHUTDOWN refuses what contradicts itself and what it cannot do") {
-  DebugServer server;
-  TestClient client(server);
-  CHECK(client.run("SHUTDOWN SAVE NOSAVE") == tests::error("ERR syntax error"));
-  CHECK(client.run("SHUTDOWN ABORT NOW") == tests::error("ERR syntax error"));
-  CHECK(client.run("SHUTDOWN ABORT") == tests::error("ERR No shutdown in progress."));
-}
-
-TEST_CASE("While a script runs SHUTDOWN is refused, unless it saves nothing") {
-  DebugServer server;
-  TestClient client(server);
-  constexpr std::string_view kBusy =
-      "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.";
-  server.server.set_busy(kBusy);
-  for (const char* request : {"SHUTDOWN", "SHUTDOWN SAVE", "SHUTDOWN NOW", "SHUTDOWN FORCE"})
-    CHECK(client.run(request) == tests::error(kBusy));
-  CHECK(client.run("SHUTDOWN ABORT") == tests::error("ERR No shutdown in progress."));
-  for (const char* request : {"SHUTDOWN x", "SHUTDOWN NOSAVE x", "SHUTDOWN NOSAVE SAVE"})
-    CHECK(client.run(request) == tests::error("ERR syntax error"));
-  CHECK(client.run("SHUTDOWN NOSAVE NOW").empty());
-  CHECK(client->has(server::kClientCloseAfterReply));
-}
-
-TEST_CASE("SHUTDOWN goes no further than a preparation that fails, unless by force") {
-  DebugServer server;
-  std::vector<unsigned> asked;
-  int steps = 0;
-  server.server.shutdown().before_exit([&](unsigned flags) {
-    asked.push_back(flags);
-    return false;
-  });
-  server.server.shutdown().on_exit([&] { ++steps; });
-  TestClient client(server);
-  CHECK(client.run("SHUTDOWN SAVE") == tests::error("ERR Errors trying to SHUTDOWN. Check logs."));
-  CHECK(steps == 0);
-  CHECK_FALSE(server.server.stop_requested());
-  CHECK(client.run("SHUTDOWN FORCE").empty());
-  CHECK(steps == 1);
-  CHECK(asked == std::vector<unsigned>{server::kShutdownSave, server::kShutdownForce});
-}
-
-TEST_CASE("SHUTDOWN saves nothing while the dataset is being loaded") {
-  DebugServer server;
-  std::vector<unsigned> asked;
-  server.server.shutdown().before_exit([&](unsigned flags) {
-    asked.push_back(flags);
-    return true;
-  });
-  server.server.set_state(server::kStateLoading, true);
-  TestClient client(server);
-  client.run("SHUTDOWN SAVE");
-  CHECK(asked == std::vector<unsigned>{server::kShutdownNosave});
-}
-
-TEST_CASE("TIME tells the clock's seconds and microseconds") {
-  DebugServer server;
-  server.clock.advance_us(1'000'042 - server.clock.wall_us() % 1'000'000);
-  TestClient client(server);
-  const int64_t seconds = server.clock.wall_us() / 1'000'000;
-  CHECK(client.run("TIME") == tests::bulks({std::to_string(seconds), "42"}));
-}
-
-TEST_CASE("LOLWUT ends with the version, whatever it draws") {
-  DebugServer server;
-  TestClient client(server);
-  CHECK(client.run("LOLWUT").ends_with("\nRedis ver. 8.6.3\n\r\n"));
-  CHECK(client.run("LOLWUT VERSION 5 10 2").ends_with("\nRedis ver. 8.6.3\n\r\n"));
-  CHECK(client.run("LOLWUT VERSION x") ==
-        tests::error("ERR value is not an integer or out of range"));
-}
-
-TEST_CASE("MEMORY USAGE counts the bytes of a key and its value") {
-  DebugServer server;
-  TestClient client(server);
-  client.run("SET name value");
-  CHECK(client.run("MEMORY USAGE missing") == tests::kNull);
-  CHECK(client.run("MEMORY USAGE name").starts_with(":"));
-  CHECK(client.run("MEMORY USAGE name SAMPLES -1") == tests::error("ERR syntax error"));
-}
-
-TEST_CASE("A small value of any type takes some bytes, and not many") {
-  ServerFixture server({});
-  add_all_commands(server.server);
-  TestClient client(server);
-  const std::vector<std::string> words = {"SET k 1",
-                                          "SET k text",
-                                          "RPUSH k a 1",
-                                          "SADD k 1 2",
-                                          "SADD k a",
-                                          "HSET k f v",
-                                          "ZADD k 1 a",
-                                          "XADD k 1-1 f v",
-                                          "PFADD k a",
-                                          "VADD k VALUES 1 1 a",
-                                          "JSON.SET k $ {\"a\":1}",
-                                          "TS.ADD k 1 1",
-                                          "ARSET k 0 a"};
-  for (const std::string& word : words) {
-    INFO(word);
-    client.run("DEL k");
-    REQUIRE_FALSE(client.run(word).starts_with("-"));
-    const int64_t bytes = std::stoll(client.run("MEMORY USAGE k").substr(1));
-    CHECK(bytes > 0);
-    CHECK(bytes < 20'000);
-  }
-}
-
-TEST_CASE("MEMORY STATS tells of each database that holds keys") {
-  DebugServer server;
-  TestClient client(server, 3);
-  client.run("SET name value");
-  const std::string told = client.run("MEMORY STATS");
-  CHECK(told.starts_with("%"));
-  CHECK(told.find("$4\r\ndb.0\r\n%2\r\n") != std::string::npos);
-  CHECK(told.find("$10\r\nkeys.count\r\n:1\r\n") != std::string::npos);
-  // Tables have no second one beside them while they grow.
-  for (const std::string name : {"aof.buffer", "overhead.db.hashtable.rehashing",
-                                 "db.dict.rehashing.count", "cluster.links"}) {
-    INFO(name);
-    CHECK(told.find(tests::bulk(name) + ":0\r\n") != std::string::npos);
-  }
 }
 
 TEST_CASE("DEBUG HTSTATS-KEY tells of the table of a large set, hash or sorted set") {
@@ -567,40 +383,6 @@ TEST_CASE("Switches of DEBUG that change what nobody sees here are obeyed") {
         tests::error("ERR hash tables of this server cannot be kept from resizing"));
 }
 
-TEST_CASE("DEBUG RESTART ends the server, which is to begin anew after the time that is said") {
-  DebugServer server;
-  TestClient client(server);
-  int steps = 0;
-  server.server.shutdown().on_exit([&] { ++steps; });
-  CHECK(client.run("DEBUG RESTART -1").starts_with("-ERR value is out of range"));
-  CHECK(client.run("DEBUG RESTART 2147483648").starts_with("-ERR value is out of range"));
-  CHECK(client.run("DEBUG RESTART x") ==
-        tests::error("ERR value is not an integer or out of range"));
-  CHECK_FALSE(server.server.shutdown().restart_delay_ms());
-  CHECK_FALSE(server.server.stop_requested());
-  CHECK(steps == 0);
-  CHECK(client.run("DEBUG RESTART 2147483647").empty());
-  CHECK(server.server.shutdown().restart_delay_ms() == 2147483647);
-  CHECK(server.server.stop_requested());
-  CHECK(steps == 1);
-}
-
-TEST_CASE("DEBUG RESTART without a time is to begin anew at once") {
-  DebugServer server;
-  TestClient client(server);
-  CHECK(client.run("DEBUG RESTART").empty());
-  CHECK(server.server.shutdown().restart_delay_ms() == 0);
-}
-
-TEST_CASE("DEBUG RESTART goes no further than a shutdown that is refused") {
-  DebugServer server;
-  TestClient client(server);
-  server.server.shutdown().before_exit([](unsigned) { return false; });
-  CHECK(client.run("DEBUG RESTART") == tests::error("ERR Errors trying to SHUTDOWN. Check logs."));
-  CHECK_FALSE(server.server.shutdown().restart_delay_ms());
-  CHECK_FALSE(server.server.stop_requested());
-}
-
 TEST_CASE("DEBUG CONFIG-REWRITE-FORCE-ALL needs a file") {
   DebugServer server;
   TestClient client(server);
@@ -752,54 +534,6 @@ TEST_CASE("What DEBUG has counted after each call agrees with what is there") {
     CHECK(client.run("DEL text list set sorted hash") == tests::integer(5));
     CHECK(client.run(std::string("DEBUG ") + check + " 0") == tests::kOk);
   }
-}
-
-TEST_CASE("MEMORY USAGE takes a number of samples that is not negative") {
-  DebugServer server;
-  TestClient client(server);
-  client.run("SET name value");
-  const std::string bytes = client.run("MEMORY USAGE name");
-  CHECK(client.run("MEMORY USAGE name SAMPLES 0") == bytes);
-  CHECK(client.run("MEMORY USAGE name SAMPLES 5") == bytes);
-  CHECK(client.run("MEMORY USAGE name SAMPLES x") ==
-        tests::error("ERR value is not an integer or out of range"));
-  CHECK(client.run("MEMORY USAGE name SAMPLES") == tests::error("ERR syntax error"));
-  CHECK(client.run("MEMORY USAGE name SAMPLE 5") == tests::error("ERR syntax error"));
-}
-
-TEST_CASE("MEMORY DOCTOR tells of memory that was needed once, and of clients that take much") {
-  DebugServer server;
-  TestClient client(server);
-  TestClient slow(server);
-  constexpr size_t kMegabyte = size_t{1} << 20;
-  client.run_words({"SET", "kept", std::string(8 * kMegabyte, 'x')});
-  client.run_words({"SET", "gone", std::string(64 * kMegabyte, 'x')});
-  server.tick();
-  client.run("DEL gone");
-  slow->out().append(std::string(kMegabyte, 'x'));
-  server.tick();
-  const std::string told = client.run("MEMORY DOCTOR");
-  INFO(told);
-  CHECK(told.find("\r\nWorth a look:\n\n * ") != std::string::npos);
-  CHECK(told.find(" * Peak memory: the server once used ") != std::string::npos);
-  CHECK(told.find(" are resident. MEMORY PURGE gives back pages that are empty.\n\n") !=
-        std::string::npos);
-  CHECK(told.find(" * Clients: the buffers of 2 take ") != std::string::npos);
-  slow.take_output();
-  CHECK(client.run("MEMORY DOCTOR").find(" * Clients: ") == std::string::npos);
-}
-
-TEST_CASE("MEMORY MALLOC-STATS and PURGE say when the allocator has neither") {
-  DebugServer server;
-  TestClient client(server);
-  if (mallctl == nullptr) {
-    CHECK(client.run("MEMORY MALLOC-STATS") ==
-          tests::bulk("Stats not supported for the current allocator"));
-    CHECK(client.run("MEMORY PURGE") == tests::error("ERR Error purging dirty pages"));
-    return;
-  }
-  CHECK(client.run("MEMORY MALLOC-STATS").find("jemalloc statistics") != std::string::npos);
-  CHECK(client.run("MEMORY PURGE") == tests::kOk);
 }
 
 TEST_CASE("Keys that DEBUG POPULATE makes are told to clients that track them") {
