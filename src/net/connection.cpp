@@ -420,9 +420,7 @@ void Connection::flush() {
   }
   if (layer_ != nullptr) [[unlikely]]
     return flush_layer();
-  const bool all_sent = drain(in_flight_) && drain(out_);
-  if (closing_) return;
-  if (all_sent) return handler_->on_flushed();
+  if (drain(in_flight_) && drain(out_)) return handler_->on_flushed();
   if (in_flight_.empty()) in_flight_.swap(out_);
   wait_to_write();
 }
@@ -430,10 +428,7 @@ void Connection::flush() {
 // The same through the layer: only so much is encrypted as the socket may take soon.
 void Connection::flush_layer() {
   for (;;) {
-    if (!drain(in_flight_)) {
-      if (!closing_) wait_to_write();
-      return;
-    }
+    if (!drain(in_flight_)) return wait_to_write();
     if (layer_->wire().empty()) encrypt_some();
     if (layer_->wire().empty()) break;
     in_flight_.swap(layer_->wire());
@@ -496,18 +491,14 @@ void Connection::flush_held() {
   flush();
 }
 
-// Sends from the buffer until it is empty. False when the socket takes no more, or the stream has
-// failed and the connection was closed.
+// Sends from the buffer until it is empty. False when the socket takes no more, or has failed: who
+// flushes is not told of that but by the loop, in a later turn, which tries once more.
 bool Connection::drain(resp::OutputBuffer& buffer) {
   while (!buffer.empty()) {
     uv_buf_t pieces[kMaxPieces];
     const size_t count = buffer.gather(pieces, kMaxPieces);
     const ssize_t written = send_pieces(descriptor(), pieces, count);
-    if (written == -EAGAIN) return false;
-    if (written < 0) {
-      handler_->on_disconnect();
-      return false;
-    }
+    if (written < 0) return false;
     count_sent(static_cast<size_t>(written));
     buffer.take(static_cast<size_t>(written));
   }

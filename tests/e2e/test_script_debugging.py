@@ -1,8 +1,10 @@
 """SCRIPT DEBUG: a script is taken through its lines, in the server or in a child of it."""
 
+import time
 import unittest
 
 import harness
+import scenes
 
 SCRIPT = """local sum = 0
 local words = {1, 'two', {3}}
@@ -18,6 +20,8 @@ UNKNOWN = ["<error> Unknown Redis Lua debugger command or wrong number of argume
 
 
 class Debugging(harness.ServerTestCase):
+    options = {"enable-debug-command": "yes"}
+
     def begin(self, mode, script=SCRIPT):
         client = self.connect()
         self.assertEqual(client.call("SCRIPT", "DEBUG", mode), "OK")
@@ -106,6 +110,18 @@ class Debugging(harness.ServerTestCase):
         client.close()
         with self.connect() as other:
             self.assertEqual(other.call("GET", "key"), "value")
+
+    def test_a_user_who_is_gone_before_the_session_begins(self):
+        for mode in ("SYNC", "YES"):
+            with self.subTest(mode=mode):
+                busy, client = self.connect(), self.connect()
+                self.assertEqual(client.call("PING"), "PONG")
+                busy.send("DEBUG", "SLEEP", "0.5")
+                time.sleep(0.1)
+                client.send_raw(harness.encode("SCRIPT", "DEBUG", mode) + harness.encode("EVAL", "return 1", "0"))
+                scenes.reset(client)
+                self.assertEqual(busy.read(), "OK")
+                self.assertEqual(self.connect().call("PING"), "PONG")
 
     def test_what_is_no_script_is_not_debugged(self):
         with self.connect() as client:

@@ -3,6 +3,7 @@ that hand over when they are shut down. Skipped where scripts/reference --rival 
 
 import os
 import signal
+import socket
 import unittest
 
 import harness
@@ -303,6 +304,38 @@ class Migrations(SlotMigrationTestCase):
         finally:
             target.process.send_signal(signal.SIGCONT)
         self.assertEqual(self.ended(target)["state"], "failed")
+
+    def test_a_target_that_is_reset_as_it_is_written_to(self):
+        source, target = self.nodes_of(PRODUCTS[0], PRODUCTS[0])
+        name = self.identity(target)
+        with source.connect() as client:
+            client.call("CONFIG", "SET", "cluster-node-timeout", "60000")
+            client.call("SET", "{06S}k", "v")
+        target.process.kill()
+        target.process.wait()
+        target.process = None
+        with socket.create_server(("127.0.0.1", target.port)) as place:
+            place.settimeout(30)
+            for pauses in (False, True):
+                with self.subTest(pauses=pauses), source.connect() as client, source.connect() as other:
+                    self.assertEqual(client.call("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", "0", "0", "NODE", name), "OK")
+                    connection, _ = place.accept()
+                    connection.settimeout(30)
+                    with connection:
+                        said = connection.recv(65536)
+                        connection.sendall(b"+OK\r\n" + harness.encode("CLUSTER", "SYNCSLOTS", "ACK"))
+                        while b"SNAPSHOT-EOF" not in said:
+                            said += connection.recv(65536)
+                        # Stands still as the connection ends, and then writes to it.
+                        for request in (["MULTI"], ["DEBUG", "SLEEP", "0.5"], *[["SET", "{06S}%d" % i, "w"] for i in range(20)], ["EXEC"]):
+                            other.send(*request)
+                        self.assertEqual([other.read() for _ in range(22)], ["OK"] + ["QUEUED"] * 21)
+                        if pauses:
+                            connection.sendall(harness.encode("CLUSTER", "SYNCSLOTS", "REQUEST-PAUSE"))
+                        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+                    self.assertEqual(other.read(), ["OK"] * 21)
+                    self.eventually(lambda client=client: jobs(client)[0]["state"] == "failed", "the end of the job")
+                    self.assertEqual(other.call("SET", "{06S}k", "x"), "OK")
 
     def test_the_target_restarts_with_what_it_had_saved(self):
         """Its file says what is imported, so that it is deleted, and not taken for a move by hand that was left over."""
