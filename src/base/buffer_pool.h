@@ -7,6 +7,8 @@
 #include <new>
 #include <vector>
 
+#include "base/heap_account.h"
+
 namespace latchkey::base {
 
 class BufferPool {
@@ -32,6 +34,7 @@ class BufferPool {
     if (free_.empty()) {
       buffer = static_cast<char*>(std::malloc(kBufferSize));
       if (buffer == nullptr) throw std::bad_alloc();
+      HeapAccount::hand_over(kBufferSize);
     } else {
       buffer = free_.back();
       free_.pop_back();
@@ -44,7 +47,10 @@ class BufferPool {
     --lent_;
   }
   // One that was lent is its holder's own from now on, as any from malloc.
-  void forget() { --lent_; }
+  void forget() {
+    --lent_;
+    HeapAccount::take_over(kBufferSize);
+  }
 
  private:
   static constexpr size_t kMost = 16;

@@ -11,6 +11,9 @@ class ThreadHeapUse {
  public:
   // Costs a microsecond.
   ThreadHeapUse();
+  // Counters that somebody else keeps, for tests: sanitizers' allocators have none.
+  ThreadHeapUse(const uint64_t* allocated, const uint64_t* freed)
+      : allocated_(allocated), freed_(freed) {}
 
   // False when the program uses another allocator (a sanitizer's), which does not count by thread.
   bool is_known() const { return allocated_ != nullptr; }

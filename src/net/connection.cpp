@@ -117,6 +117,8 @@ Connection::~Connection() {
 
 Connection* Connection::accept(Loop& loop, void* listener, Kind kind,
                                std::optional<int> keepalive_seconds) {
+  // Whoever works when it is freed need not be the one that works now.
+  base::HeapAccount::bill_none();
   auto* connection = new Connection(loop, kind);
   connection->inherited_keepalive_ = keepalive_seconds;
   if (uv_accept(static_cast<uv_stream_t*>(listener), &connection->stream_->stream) != 0) {
@@ -564,8 +566,20 @@ void Connection::close() {
   closing_ = true;
   handler_ = nullptr;
   if (held_place_ != kNotHeld) loop_.held_[held_place_] = nullptr;
+  billed_at_close_ = base::HeapAccount::billed();
   uv_close(&stream_->handle,
-           [](uv_handle_t* handle) { delete static_cast<Connection*>(handle->data); });
+           [](uv_handle_t* handle) { free_closed(static_cast<Connection*>(handle->data)); });
+}
+
+void Connection::free_closed(Connection* connection) {
+  base::HeapAccount::bill(connection->billed_at_close_);
+  connection->free_input();
+  {
+    const resp::OutputBuffer out = std::move(connection->out_);
+    const resp::OutputBuffer in_flight = std::move(connection->in_flight_);
+  }
+  base::HeapAccount::bill_none();
+  delete connection;
 }
 
 // --- With an I/O thread --------------------------------------------------------------------------

@@ -28,6 +28,7 @@
 #include <utility>
 
 #include "base/blob.h"
+#include "base/heap_account.h"
 #include "net/loop.h"
 #include "net/threaded_io.h"
 #include "net/transport_layer.h"
@@ -221,6 +222,7 @@ class Connection {
   // bytes that were given to it. Both return bytes or a negated errno.
   static ssize_t receive(int socket, char* room, size_t size);
   ssize_t send_some(int socket, size_t* offered) const;
+  static void free_closed(Connection* connection);
 
   Loop& loop_;
   ConnectionHandler* handler_ = nullptr;
@@ -247,7 +249,8 @@ class Connection {
   // Indices in the lists of ThreadedIo.
   size_t readable_place_ = kNotListed;
   size_t send_place_ = kNotListed;
-  std::optional<int> inherited_keepalive_;  // seconds; only TCP sockets that were accepted
+  std::optional<int> inherited_keepalive_;     // seconds; only TCP sockets that were accepted
+  base::HeapAccount::Id billed_at_close_ = 0;  // whose input and output it holds
   Kind kind_;
   uint8_t io_thread_ = 0;
   bool reading_ = false;

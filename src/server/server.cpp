@@ -259,6 +259,7 @@ void Server::pause_ticking() {
 
 // The phases of the end of a turn, in their order. Commands have run.
 void Server::end_turn() {
+  memory_.bill();
   expiry_->turn_ended();
   stats_.most_commands_in_turn =
       std::max(stats_.most_commands_in_turn, stats_.commands_processed - commands_before_turn_);

@@ -23,23 +23,6 @@ def start_in_vain(configuration):
         return run.stdout + run.stderr
 
 
-class AllocatorThread(unittest.TestCase):
-    """jemalloc-bg-thread: the thread that gives freed memory back is there from the start, or not at all."""
-
-    def threads_of(self, **options):
-        server = harness.Server(**options)
-        try:
-            with server.connect() as client:
-                if not client.call("MEMORY", "MALLOC-STATS").startswith("___ Begin jemalloc"):
-                    self.skipTest("this build has another allocator")
-                return len(os.listdir("/proc/%d/task" % server.process.pid))
-        finally:
-            server.stop()
-
-    def test_it_runs_unless_it_is_turned_off(self):
-        self.assertEqual(self.threads_of(), self.threads_of(jemalloc_bg_thread="no") + 1)
-
-
 class RenamedCommands(harness.ServerTestCase):
     @classmethod
     def setUpClass(cls):

@@ -1,13 +1,11 @@
 """Many connections, refused connections, those that are closed for what they take, and where the server listens."""
 
-import contextlib
 import resource
 import socket
 import time
 import unittest
 
 import harness
-import scenes
 
 
 def address_of_this_machine():
@@ -227,28 +225,6 @@ class Idleness(harness.ServerTestCase):
         waiting.send("WAIT", "1", "0")
         self.assertEqual(idle.read_until_closed(), b"")
         self.assertTrue(waiting.is_open())
-
-
-class EvictionOrder(harness.ServerTestCase):
-    options = {"maxmemory-policy": "allkeys-lru", "maxmemory": "11mb", "maxmemory-clients": "3mb", "enable-debug-command": "yes"}
-
-    def test_clients_that_take_too_much_go_before_keys_do(self):
-        if not scenes.figures(self.server, "memory")["mem_allocator"].startswith("jemalloc"):
-            self.skipTest("with this allocator used_memory is looked at now and then, and not before each request")
-        client = self.connect()
-        client.call("CLIENT", "NO-EVICT", "on")
-        client.call("DEBUG", "REPLY-COPY-AVOIDANCE", "0")
-        for key in range(50):
-            client.call("SETRANGE", str(key), "99999", "x")
-        # Nobody of these reads; what they ask for at once is a multiple of what there is room for.
-        clients = [scenes.connect_narrow(self.server) for _ in range(20)]
-        for reader in clients:
-            with contextlib.suppress(OSError):
-                for _ in range(100):
-                    reader.send("GET", "1")
-        self.eventually(lambda: int(scenes.figures(self.server, "stats")["evicted_clients"]) >= 10)
-        self.assertEqual(scenes.figures(self.server, "stats")["evicted_keys"], "0")
-        self.assertEqual(client.call("DBSIZE"), 50)
 
 
 class SlowReading(harness.ServerTestCase):

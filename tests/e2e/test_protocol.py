@@ -170,21 +170,6 @@ class LargeValues(harness.ServerTestCase):
         for key in ("queued", "scripted", "absent", "timed", "first", "second"):
             self.assertEqual(self.client.call("GET", key), value, key)
 
-    def test_memory_of_former_ones_is_used_again(self):
-        if "mem_allocator:jemalloc" not in self.client.call("INFO", "memory"):
-            self.skipTest("another allocator keeps pages in its own way")
-        size = 20_000_000
-
-        def faults_of_setting_it():
-            path = "/proc/%d/stat" % self.server.process.pid
-            before = int(open(path).read().split()[9])
-            self.client.call("SET", "again", self.value(size))
-            return int(open(path).read().split()[9]) - before
-
-        # The first ones find no room that was used before.
-        faults = [faults_of_setting_it() for _ in range(6)]
-        self.assertLess(min(faults), size // 4096 // 4, faults)
-
     def test_they_are_written_to_the_append_only_file(self):
         value = self.value(400_000)
         self.client.call("SET", "kept", value)

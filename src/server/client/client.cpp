@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/heap_account.h"
 #include "server/client/authentication.h"
 #include "server/client/fieldsets.h"
 #include "server/client/master_link.h"
@@ -60,6 +61,7 @@ void Client::flush_soon() {
 
 void Client::close() {
   if (has(kClientClosing)) return;
+  server.enter();
   set(kClientClosing);
   if (has(kClientBlocked)) unblock(BlockEnd::kClosed);
   server.watches().unwatch_all(*this);
@@ -88,11 +90,17 @@ void Client::disconnect() {
 
 Client& Client::move_to(Server& target) {
   net::Connection* connection = connection_;
+  const size_t input = connection->input_memory();
+  const size_t moved_too[] = {input == 0 ? 0 : input + sizeof(base::Blob),
+                              connection->own_output_memory()};
+  server.enter();
+  for (const size_t size : moved_too) base::HeapAccount::hand_over(size);
   // What was written stays with the connection.
   local_out_ = std::make_unique<resp::OutputBuffer>(server.buffer_pool());
   reply.set_out(*local_out_);
   connection_ = nullptr;
   target.refresh_clock();
+  for (const size_t size : moved_too) base::HeapAccount::take_over(size);
   ++target.stats().connections_received;
   Client& moved = target.clients().add(connection);
   moved.set(kClientUnixSocket, has(kClientUnixSocket));

@@ -25,7 +25,6 @@ Client& ClientRegistry::add_internal() {
 void ClientRegistry::remove(Client& client) {
   const auto it = clients_.find(client.id);
   if (it == clients_.end()) return;
-  server_.enter();
   server_.client_eviction().forget(client);
   removed_.push_back(std::move(it->second));
   clients_.erase(it);

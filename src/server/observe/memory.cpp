@@ -51,47 +51,33 @@ size_t libc_allocated() {
 
 }  // namespace
 
-constinit thread_local MemoryMeter* MemoryMeter::billed_ = nullptr;
-
 MemoryMeter::MemoryMeter() {
-  if (!thread_.is_known()) {
+  if (!account_.thread().is_known()) {
     refresh();
     return;
   }
-  balance_at_refresh_ = thread_.balance();
+  balance_at_refresh_ = account_.thread().balance();
   others_at_refresh_ = others_ = base::BackgroundHeapUse::balance();
   // A thread that has freed what others had allocated may be below zero.
   total_ = static_cast<size_t>(std::max<int64_t>(static_cast<int64_t>(balance_at_refresh_), 0));
 }
 
-MemoryMeter::~MemoryMeter() {
-  if (billed_ == this) billed_ = nullptr;
-}
-
 void MemoryMeter::count_own(size_t start, std::function<size_t()> freed_elsewhere) {
-  if (!thread_.is_known()) return;
+  if (!account_.thread().is_known()) return;
   counts_own_ = true;
-  held_ = start;
-  balance_when_billed_ = thread_.balance();
+  account_.set_balance(start);
   freed_elsewhere_ = std::move(freed_elsewhere);
-}
-
-void MemoryMeter::bill_this() {
-  const uint64_t balance = thread_.balance();
-  if (billed_ != nullptr) billed_->held_ += balance - billed_->balance_when_billed_;
-  billed_ = this;
-  balance_when_billed_ = balance;
 }
 
 void MemoryMeter::refresh() {
   if (counts_own_) return;
   total_ = allocator_figures().allocated;
-  balance_at_refresh_ = thread_.balance();
+  balance_at_refresh_ = account_.thread().balance();
   others_at_refresh_ = others_ = base::BackgroundHeapUse::balance();
 }
 
 void MemoryMeter::note_others() {
-  if (!thread_.is_known()) return refresh();
+  if (!account_.thread().is_known()) return refresh();
   others_ = base::BackgroundHeapUse::balance();
 }
 
@@ -102,7 +88,8 @@ void MemoryMeter::tick() {
   if (counts_own_) return;
   const uint64_t others_before = std::exchange(others_, base::BackgroundHeapUse::balance());
   const bool others_work = others_ != others_before;
-  if (others_work || !thread_.is_known() || thread_.balance() != balance_at_refresh_)
+  if (others_work || !account_.thread().is_known() ||
+      account_.thread().balance() != balance_at_refresh_)
     idle_refreshes_ = 0;
   if (others_work && ++spared_refreshes_ <= kMostSpared) return;
   spared_refreshes_ = 0;
@@ -112,16 +99,15 @@ void MemoryMeter::tick() {
 }
 
 size_t MemoryMeter::own() const {
-  uint64_t held = held_;
-  if (billed_ == this) held += thread_.balance() - balance_when_billed_;
   // What it frees without having been billed for it may bring the sum below zero.
-  const auto bytes = static_cast<int64_t>(held - freed_elsewhere_());
+  const auto bytes = static_cast<int64_t>(account_.balance() - freed_elsewhere_());
   return bytes > 0 ? static_cast<size_t>(bytes) : 0;
 }
 
 size_t MemoryMeter::used() const {
   if (counts_own_) return own();
-  return total_ + (thread_.balance() - balance_at_refresh_) + (others_ - others_at_refresh_);
+  return total_ + (account_.thread().balance() - balance_at_refresh_) +
+         (others_ - others_at_refresh_);
 }
 
 AllocatorFigures allocator_figures() {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "base/heap_use.h"
+#include "base/heap_account.h"
 
 namespace latchkey::server {
 
@@ -26,7 +26,6 @@ class MemoryMeter {
   // Until the first refresh() it takes what this thread has allocated for all there is: the
   // allocator's statistics cost a tenth of a start.
   MemoryMeter();
-  ~MemoryMeter();
   MemoryMeter(const MemoryMeter&) = delete;
   MemoryMeter& operator=(const MemoryMeter&) = delete;
 
@@ -34,9 +33,7 @@ class MemoryMeter {
   // what `freed_elsewhere` says that other threads have freed of it. Where the allocator does not
   // count by thread, it goes on to count the process.
   void count_own(size_t start, std::function<size_t()> freed_elsewhere);
-  void bill() {
-    if (billed_ != this) bill_this();
-  }
+  void bill() { account_.bill(); }
   void refresh();
   // Counts what background threads have allocated and freed until now (base/heap_use.h).
   void note_others();
@@ -47,13 +44,9 @@ class MemoryMeter {
   size_t used() const;
 
  private:
-  // The one that is billed now. As many as there are threads with servers.
-  static constinit thread_local MemoryMeter* billed_;
-
-  void bill_this();
   size_t own() const;
 
-  base::ThreadHeapUse thread_;
+  base::HeapAccount account_;
   size_t total_ = 0;
   uint64_t balance_at_refresh_ = 0;
   uint64_t others_at_refresh_ = 0;  // balance of background threads
@@ -61,8 +54,6 @@ class MemoryMeter {
   int idle_refreshes_ = 0;          // since a balance has last changed
   int spared_refreshes_ = 0;        // one after the other, because background threads were at work
   bool counts_own_ = false;
-  uint64_t held_ = 0;  // modulo 2^64, without what it has been billed for since
-  uint64_t balance_when_billed_ = 0;
   std::function<size_t()> freed_elsewhere_;
 };
 
