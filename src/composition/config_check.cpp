@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -35,9 +36,20 @@ void check_directory(const server::ConfigValues& values, std::vector<ConfigError
   problems->back().hint = server::advise_on_write_error(values.dir, error);
 }
 
+int lines_of(std::string_view text) {
+  const auto newlines = static_cast<int>(std::count(text.begin(), text.end(), '\n'));
+  return newlines + (text.empty() || text.ends_with('\n') ? 0 : 1);
+}
+
+// How many lines each part of a configuration has; the options follow as one text.
+struct PartLines {
+  int file = 0;
+  int input = 0;
+};
+
 class Report {
  public:
-  Report(std::string path, int lines) : path_(std::move(path)), lines_(lines) {}
+  Report(std::string path, PartLines lines) : path_(std::move(path)), lines_(lines) {}
 
   void add(const ConfigError& problem) {
     if (problem.line > 0) {
@@ -55,13 +67,19 @@ class Report {
 
  private:
   std::string place_of(const ConfigError& problem) const {
-    const std::string& file = problem.file.empty() ? path_ : problem.file;
-    if (file.empty() || (file == path_ && problem.line > lines_)) return "after the file: ";
-    return file + ":" + std::to_string(problem.line) + ": ";
+    const auto at = [](const std::string& place, int line) {
+      return place + ":" + std::to_string(line) + ": ";
+    };
+    const bool included = !problem.file.empty() && problem.file != path_;
+    if (included) return at(problem.file, problem.line);
+    if (problem.line <= lines_.file) return at(path_, problem.line);
+    const int after_file = problem.line - lines_.file;
+    if (after_file <= lines_.input) return at("standard input", after_file);
+    return "command line: ";
   }
 
   std::string path_;
-  int lines_;
+  PartLines lines_;
   std::string text_;
 };
 
@@ -73,6 +91,7 @@ ConfigCheck check_configuration(const server::CommandLine& line) {
   const std::string input =
       line.read_stdin ? base::read_all(STDIN_FILENO).value_or("") : std::string();
   std::vector<ConfigError> problems = config->check(line.config_path, line.configuration(input));
+  const PartLines lines{.file = config->lines_of_file(), .input = lines_of(input)};
   check_directory(config->values(), &problems);
 
   base::Logger log;
@@ -81,13 +100,6 @@ ConfigCheck check_configuration(const server::CommandLine& line) {
   for (ConfigError& problem : WholeServer::check(std::move(config), {.clock = clock, .log = log}))
     problems.push_back(std::move(problem));
 
-  // The file itself, not one that it includes.
-  const bool is_unreadable =
-      !problems.empty() && problems[0].kind == ConfigError::Kind::kFile && problems[0].file.empty();
-  const std::string text =
-      is_unreadable ? std::string()
-                    : base::read_within(line.config_path, {.pipe_patience_ms = 0}).value_or("");
-  const auto lines = static_cast<int>(std::count(text.begin(), text.end(), '\n'));
   Report report(line.config_path, lines);
   for (const ConfigError& problem : problems) report.add(problem);
   ConfigCheck check{.fine = problems.empty(), .report = report.take()};

@@ -51,18 +51,18 @@ class SpaceHost final : public testing::SpaceServer {
   void refuse_settings() {
     server::Config& config = whole_->config();
     const auto refuse = []() -> Result<> { return fail(kNotHere); };
-    config.on_change({"port", "tls-port", "tls-replication", "tls-cluster", "bind",
-                      "exit-when-idle", "jemalloc-bg-thread"},
-                     refuse);
-    config.on_change({"max-spaces", "space-maxmemory", "space-linger-ms"},
-                     []() -> Result<> { return fail("only the first server has spaces"); });
+    config.check_change({"port", "tls-port", "tls-replication", "tls-cluster", "bind",
+                         "exit-when-idle", "jemalloc-bg-thread"},
+                        refuse);
+    config.check_change({"max-spaces", "space-maxmemory", "space-linger-ms"},
+                        []() -> Result<> { return fail("only the first server has spaces"); });
     const uint64_t limit = config.values().space_maxmemory;
-    config.on_change({"maxmemory"}, [&config, limit]() -> Result<> {
+    config.check_change({"maxmemory"}, [&config, limit]() -> Result<> {
       const uint64_t wanted = config.values().maxmemory;
       if (limit == 0 || (wanted != 0 && wanted <= limit)) return {};
       return fail("a space may have as much as space-maxmemory allows");
     });
-    config.on_change({"save", "appendonly"}, [&config]() -> Result<> {
+    config.check_change({"save", "appendonly"}, [&config]() -> Result<> {
       if (config.values().save.empty() && !config.values().appendonly) return {};
       return fail(kNotHere);
     });

@@ -25,6 +25,7 @@
 #include "persist/check_rdb.h"
 #include "persist/rdb/byte_stream.h"
 #include "persist/rdb/rdb_header.h"
+#include "server/config/command_line.h"
 #include "server/config/config_parse.h"
 #include "server/observe/progress.h"
 
@@ -460,6 +461,9 @@ int run_check_aof(std::span<const std::string> arguments) {
     wanted.timestamp = timestamp;
   } else if (arguments.size() != 2) {
     return usage(program);
+  } else if (arguments[1] == "-v" || arguments[1] == "--version") {
+    say("%s", server::version_line("redis-check-aof").c_str());
+    return 0;
   }
   const std::string& path = arguments.back();
   if (!is_readable(path)) return 1;

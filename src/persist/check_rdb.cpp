@@ -236,9 +236,7 @@ int run_check_rdb(std::span<const std::string> arguments) {
     return 1;
   }
   if (arguments[1] == "-v" || arguments[1] == "--version") {
-    // "Redis server v=..."
-    const std::string version = server::version_line();
-    std::printf("redis-check-rdb%s\n", version.substr(version.find(" v=")).c_str());
+    std::printf("%s\n", server::version_line("redis-check-rdb").c_str());
     return 0;
   }
   const bool is_intact = check_rdb(arguments[1], wall_clock_ms(), [](std::string_view line) {

@@ -161,6 +161,7 @@ Loading::Result Loading::load_own_aof(Aof& aof) {
 Loading::Result Loading::load_whole_snapshot(const std::string& name) {
   const int64_t started_us = server_.clock().monotonic_us();
   base::Logger& log = server_.log();
+  const std::string path = server_.config().directory().path_of(name);
   bool is_damaged = false;
   const Result result = load_snapshot(
       name, {.place = &place_, .slots = &slots_, .dropped = &dropped_, .is_damaged = &is_damaged});
@@ -170,11 +171,12 @@ Loading::Result Loading::load_whole_snapshot(const std::string& name) {
              static_cast<double>(took_us) / kMicroseconds);
   } else if (is_damaged) {
     // Logs the report of redis-check-rdb: which key is damaged, and how much before it is intact.
-    check_rdb(server_.config().directory().path_of(name), server_.now_ms(),
-              [&log](std::string_view line) { log.warning(line); });
-    advise("redis-check-rdb", server_.config().directory().path_of(name));
+    check_rdb(path, server_.now_ms(), [&log](std::string_view line) { log.warning(line); });
+    advise("redis-check-rdb", path);
     log.warning("Terminating server after rdb file reading failure.");
   } else if (result == Result::kFailed) {
+    const int file = base::open_regular(path, O_RDONLY, server_.files());
+    if (base::Descriptor(file, server_.files()).is_open()) advise("redis-check-rdb", path);
     log.warning("Fatal error loading the DB, check server logs. Exiting.");
   }
   return result;

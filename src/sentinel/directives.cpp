@@ -27,6 +27,8 @@ namespace {
 
 constexpr char kUnrecognized[] = "Unrecognized sentinel configuration statement.";
 constexpr char kNoSuchMaster[] = "No such master with specified name.";
+constexpr char kRebootDownAfter[] = "master-reboot-down-after-period";
+constexpr char kRebootDownAfterOfValkey[] = "primary-reboot-down-after-period";
 constexpr char kNotANumber[] = "argument must be a number within range.";
 
 using Words = std::span<const std::string>;
@@ -234,7 +236,8 @@ constexpr Option kOptions[] = {
     {"down-after-milliseconds", 2, Phase::kOfMasters, down_after},
     {"failover-timeout", 2, Phase::kOfMasters,
      of_master<positive_time<&Master::failover_timeout_ms>>},
-    {"master-reboot-down-after-period", 2, Phase::kOfMasters, of_master<reboot_down_after>},
+    {kRebootDownAfter, 2, Phase::kOfMasters, of_master<reboot_down_after>},
+    {kRebootDownAfterOfValkey, 2, Phase::kOfMasters, of_master<reboot_down_after>},
     {"parallel-syncs", 2, Phase::kOfMasters, of_master<parallel_syncs>},
     {"notification-script", 2, Phase::kOfMasters, of_master<notification_script>},
     {"client-reconfig-script", 2, Phase::kOfMasters, of_master<reconfig_script>},
@@ -314,7 +317,7 @@ void add_settings(const Settings& settings, Lines* lines) {
   lines->add_text("sentinel-pass", {settings.sentinel_pass});
 }
 
-void add_master_settings(const Master& master, Lines* lines) {
+void add_master_settings(const Master& master, const server::Edition& edition, Lines* lines) {
   const Periods usual;
   const std::string& name = master.name;
   const auto add_number = [&](std::string_view option, int64_t value, int64_t usual_value) {
@@ -323,7 +326,8 @@ void add_master_settings(const Master& master, Lines* lines) {
   add_number("down-after-milliseconds", master.down_after_ms, usual.default_down_after);
   add_number("failover-timeout", master.failover_timeout_ms, usual.default_failover_timeout);
   add_number("parallel-syncs", master.parallel_syncs, 1);
-  add_number("master-reboot-down-after-period", master.reboot_down_after_ms, 0);
+  add_number(edition.is_valkey_since({8, 0}) ? kRebootDownAfterOfValkey : kRebootDownAfter,
+             master.reboot_down_after_ms, 0);
   lines->add_text("notification-script", {name, master.notification_script});
   lines->add_text("client-reconfig-script", {name, master.reconfig_script});
   lines->add_text("auth-pass", {name, master.auth_pass});
@@ -332,7 +336,8 @@ void add_master_settings(const Master& master, Lines* lines) {
     lines->add("rename-command", {name, from, to});
 }
 
-void add_master(Sentinel& sentinel, const Master& master, Lines* lines) {
+void add_master(Sentinel& sentinel, const Master& master, const server::Edition& edition,
+                Lines* lines) {
   const std::string& name = master.name;
   // A replica that was promoted is the master already, and the master will be its replica.
   const Address& current = Sentinel::current_address(master);
@@ -342,7 +347,7 @@ void add_master(Sentinel& sentinel, const Master& master, Lines* lines) {
   };
   lines->add("monitor",
              {name, host(current), std::to_string(current.port), std::to_string(master.quorum)});
-  add_master_settings(master, lines);
+  add_master_settings(master, edition, lines);
   lines->add("config-epoch", {name, std::to_string(master.config_epoch)});
   lines->add("leader-epoch", {name, std::to_string(master.leader_epoch)});
   for (const auto& [key, replica] : master.replicas) {
@@ -357,11 +362,12 @@ void add_master(Sentinel& sentinel, const Master& master, Lines* lines) {
 
 }  // namespace
 
-std::vector<std::string> directive_lines(Sentinel& sentinel) {
+std::vector<std::string> directive_lines(Sentinel& sentinel, const server::Edition& edition) {
   Lines lines;
   lines.add("myid", {sentinel.id()});
   add_settings(sentinel.settings(), &lines);
-  for (const auto& [name, master] : sentinel.masters()) add_master(sentinel, *master, &lines);
+  for (const auto& [name, master] : sentinel.masters())
+    add_master(sentinel, *master, edition, &lines);
   lines.add("current-epoch", {std::to_string(sentinel.current_epoch())});
   return lines.take();
 }

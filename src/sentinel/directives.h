@@ -19,8 +19,8 @@ base::Result<void, server::ConfigError> apply_directives(
     const std::vector<server::DeferredDirective>& directives, Sentinel* sentinel);
 
 // The lines that say the settings and the state; those that are as they would be without are left
-// out.
-std::vector<std::string> directive_lines(Sentinel& sentinel);
+// out. `edition`: in whose words.
+std::vector<std::string> directive_lines(Sentinel& sentinel, const server::Edition& edition = {});
 
 // Whether a file can be run as a script.
 bool is_executable(const std::string& path);

@@ -1,6 +1,8 @@
 // SENTINEL: what is known of masters, their replicas and Sentinels, votes, and failovers on
 // request.
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -13,6 +15,7 @@
 #include "sentinel/set_commands.h"
 #include "server/command/command_context.h"
 #include "server/command/help.h"
+#include "server/emulation/valkey_words.h"
 #include "server/server.h"
 
 namespace latchkey::sentinel {
@@ -231,53 +234,81 @@ void simulate_failure(CommandContext& ctx) {
   ctx.reply.ok();
 }
 
+constexpr std::string_view kHelp[] = {
+    "CKQUORUM <master-name>",
+    "    Tell whether the Sentinels that can be reached are enough to find the master down,",
+    "    and to elect the one that fails it over.",
+    "CONFIG GET <param> [<param> ...]",
+    "    Show settings of this Sentinel, those that match the patterns.",
+    "CONFIG SET <param> <value> [<param> <value> ...]",
+    "    Change settings of this Sentinel.",
+    "DEBUG [<param> <value> ...]",
+    "    Show the periods by which this Sentinel works, in milliseconds, or change them.",
+    "FAILOVER <master-name>",
+    "    Promote a replica of the master without asking other Sentinels.",
+    "FLUSHCONFIG",
+    "    Write the configuration file, the state of this Sentinel included.",
+    "GET-MASTER-ADDR-BY-NAME <master-name>",
+    "    Return the IP address and the port of the master.",
+    "INFO-CACHE <master-name> [<master-name> ...]",
+    "    Return the last INFO of the masters and of their replicas.",
+    "IS-MASTER-DOWN-BY-ADDR <ip> <port> <current-epoch> <runid>",
+    "    Tell whether this Sentinel finds the master down, and vote for <runid>.",
+    "MASTER <master-name>",
+    "    Show what is known of the master.",
+    "MASTERS",
+    "    Show what is known of all masters.",
+    "MONITOR <name> <ip> <port> <quorum>",
+    "    Watch one more master.",
+    "MYID",
+    "    Return the id of this Sentinel.",
+    "PENDING-SCRIPTS",
+    "    Show the scripts that run or wait.",
+    "REMOVE <master-name>",
+    "    Watch the master no longer.",
+    "REPLICAS <master-name>",
+    "    Show what is known of the master's replicas.",
+    "RESET <pattern>",
+    "    Forget the replicas and Sentinels of the masters whose names match, and find them",
+    "    anew.",
+    "SENTINELS <master-name>",
+    "    Show what is known of the other Sentinels that watch the master.",
+    "SET <master-name> <option> <value> [<option> <value> ...]",
+    "    Change settings of the master.",
+    "SIMULATE-FAILURE [CRASH-AFTER-ELECTION] [CRASH-AFTER-PROMOTION] [HELP]",
+    "    Have this Sentinel crash during its next failover.",
+};
+
+// Latchkey itself has the names of both.
+constexpr std::string_view kHelpOfValkeysNames[] = {
+    "GET-PRIMARY-ADDR-BY-NAME <master-name>",
+    "    GET-MASTER-ADDR-BY-NAME, as Valkey calls it.",
+    "IS-PRIMARY-DOWN-BY-ADDR <ip> <port> <current-epoch> <runid>",
+    "    IS-MASTER-DOWN-BY-ADDR, as Valkey calls it.",
+    "PRIMARIES",
+    "    MASTERS, as Valkey calls it.",
+    "PRIMARY <master-name>",
+    "    MASTER, as Valkey calls it.",
+};
+
+void reply_help_in_words_of_valkey(CommandContext& ctx) {
+  std::vector<std::string> worded;
+  for (const std::string_view line : kHelp) {
+    std::array<char, 256> room;
+    worded.emplace_back(in_words_of_valkey(line, room));
+  }
+  const std::vector<std::string_view> lines(worded.begin(), worded.end());
+  reply_help(ctx, lines);
+}
+
 void help(CommandContext& ctx) {
-  reply_help(
-      ctx,
-      {
-          "CKQUORUM <master-name>",
-          "    Tell whether the Sentinels that can be reached are enough to find the master down,",
-          "    and to elect the one that fails it over.",
-          "CONFIG GET <param> [<param> ...]",
-          "    Show settings of this Sentinel, those that match the patterns.",
-          "CONFIG SET <param> <value> [<param> <value> ...]",
-          "    Change settings of this Sentinel.",
-          "DEBUG [<param> <value> ...]",
-          "    Show the periods by which this Sentinel works, in milliseconds, or change them.",
-          "FAILOVER <master-name>",
-          "    Promote a replica of the master without asking other Sentinels.",
-          "FLUSHCONFIG",
-          "    Write the configuration file, the state of this Sentinel included.",
-          "GET-MASTER-ADDR-BY-NAME <master-name>",
-          "    Return the IP address and the port of the master.",
-          "INFO-CACHE <master-name> [<master-name> ...]",
-          "    Return the last INFO of the masters and of their replicas.",
-          "IS-MASTER-DOWN-BY-ADDR <ip> <port> <current-epoch> <runid>",
-          "    Tell whether this Sentinel finds the master down, and vote for <runid>.",
-          "MASTER <master-name>",
-          "    Show what is known of the master.",
-          "MASTERS",
-          "    Show what is known of all masters.",
-          "MONITOR <name> <ip> <port> <quorum>",
-          "    Watch one more master.",
-          "MYID",
-          "    Return the id of this Sentinel.",
-          "PENDING-SCRIPTS",
-          "    Show the scripts that run or wait.",
-          "REMOVE <master-name>",
-          "    Watch the master no longer.",
-          "REPLICAS <master-name>",
-          "    Show what is known of the master's replicas.",
-          "RESET <pattern>",
-          "    Forget the replicas and Sentinels of the masters whose names match, and find them",
-          "    anew.",
-          "SENTINELS <master-name>",
-          "    Show what is known of the other Sentinels that watch the master.",
-          "SET <master-name> <option> <value> [<option> <value> ...]",
-          "    Change settings of the master.",
-          "SIMULATE-FAILURE [CRASH-AFTER-ELECTION] [CRASH-AFTER-PROMOTION] [HELP]",
-          "    Have this Sentinel crash during its next failover.",
-      });
+  const Edition& edition = ctx.server.edition();
+  if (edition.is_valkey_since({8, 0})) return reply_help_in_words_of_valkey(ctx);
+  std::vector<std::string_view> lines(std::begin(kHelp), std::end(kHelp));
+  if (!edition.emulates()) {
+    lines.insert(lines.end(), std::begin(kHelpOfValkeysNames), std::end(kHelpOfValkeysNames));
+  }
+  reply_help(ctx, lines);
 }
 
 // The row of a subcommand.
@@ -324,12 +355,17 @@ constexpr CommandRow kSubcommands[] = {
         "Rewrites the Redis Sentinel configuration file."),
     row("GET-MASTER-ADDR-BY-NAME", get_master_addr_by_name, "master-name", "2.8.4", "O(1)",
         "Returns the port and address of a master Redis instance."),
+    row("GET-PRIMARY-ADDR-BY-NAME", get_master_addr_by_name, "primary-name", "8.0.0", "O(1)",
+        "Returns the port and address of a primary."),
     help_row(help, 0, Group::kSentinel, "6.2.0"),
     row("INFO-CACHE", info_cache, "nodename...", "3.2.0", "O(N) where N is the number of instances",
         "Returns the cached `INFO` replies from the deployment's instances."),
     row("IS-MASTER-DOWN-BY-ADDR", is_master_down_by_addr,
         "ip port:integer current-epoch:integer runid", "2.8.4", "O(1)",
         "Determines whether a master Redis instance is down."),
+    row("IS-PRIMARY-DOWN-BY-ADDR", is_master_down_by_addr,
+        "ip port:integer current-epoch:integer runid", "8.0.0", "O(1)",
+        "Determines whether a primary is down."),
     row("MASTER", master, "master-name", "2.8.4", "O(1)",
         "Returns the state of a master Redis instance."),
     row("MASTERS", masters, "", "2.8.4", "O(N) where N is the number of masters",
@@ -339,6 +375,9 @@ constexpr CommandRow kSubcommands[] = {
     row("MYID", myid, "", "6.2.0", "O(1)", "Returns the Redis Sentinel instance ID."),
     row("PENDING-SCRIPTS", pending_scripts, "", "2.8.4", nullptr,
         "Returns information about pending scripts for Redis Sentinel."),
+    row("PRIMARIES", masters, "", "8.0.0", "O(N) where N is the number of primaries",
+        "Returns a list of the primaries that are watched."),
+    row("PRIMARY", master, "primary-name", "8.0.0", "O(1)", "Returns the state of a primary."),
     row("REMOVE", remove, "master-name", "2.8.4", "O(1)", "Stops monitoring."),
     row("REPLICAS", replicas, "master-name", "5.0.0", "O(N) where N is the number of replicas",
         "Returns a list of the monitored Redis replicas."),

@@ -41,7 +41,8 @@ SentinelServer::SentinelServer(server::Server& server)
   server_.info().keep_only(kSections);
   server_.info().add("Sentinel", InfoSections::Shown::kDefault,
                      [this](InfoText& text) { write_info(text); });
-  server_.config().on_rewrite("sentinel", [this] { return directive_lines(sentinel_); });
+  server_.config().on_rewrite("sentinel",
+                              [this] { return directive_lines(sentinel_, server_.edition()); });
 }
 
 SentinelServer::~SentinelServer() {

@@ -42,7 +42,7 @@ Outcome set_number(Master& master, Sentinel& sentinel, std::string_view option,
                    std::string_view value) {
   const bool small = option == "parallel-syncs" || option == "quorum";
   int64_t number = 0;
-  if (option == "master-reboot-down-after-period") {
+  if (option.ends_with("-reboot-down-after-period")) {
     if (!base::parse_int64(value, &number) || number < 0 || number > kLongestPeriodMs)
       return Outcome::kInvalid;
     master.reboot_down_after_ms = number;
@@ -98,8 +98,8 @@ std::string refusal(Outcome outcome, std::string_view option, std::string_view v
   return "ERR Invalid argument " + quoted(value) + " for SENTINEL SET " + quoted(option);
 }
 
-// The number of values of an option; 0: there is none of that name.
-size_t values_of(std::string_view option) {
+// The number of values of an option; 0: the release has none of that name.
+size_t values_of(std::string_view option, const Edition& edition) {
   constexpr std::string_view kOptions[] = {
       "down-after-milliseconds",
       "failover-timeout",
@@ -112,6 +112,7 @@ size_t values_of(std::string_view option) {
       "master-reboot-down-after-period",
   };
   if (option == "rename-command") return 2;
+  if (option == "primary-reboot-down-after-period") return edition.has(kNever, {8, 0}) ? 1 : 0;
   for (const std::string_view known : kOptions) {
     if (option == known) return 1;
   }
@@ -152,7 +153,7 @@ void sentinel_set(CommandContext& ctx) {
   for (ArgReader options(ctx.args, 3); options.more();) {
     const std::string_view given = options.next();
     const std::string option = base::lower_case(given);
-    const size_t count = values_of(option);
+    const size_t count = values_of(option, ctx.server.edition());
     if (count == 0 || options.left() < count) {
       return refuse("ERR Unknown option or number of arguments for SENTINEL SET " + quoted(given));
     }

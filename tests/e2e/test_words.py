@@ -60,7 +60,7 @@ class CheckingAConfiguration(DirectoryTestCase):
                       f"{path}:4: user eve on +@none\n  Error loading ACL rule '+@none' for the user named 'eve'",
                       f"{path}:5: rename-command nosuch x\n  No such command in rename-command",
                       f"{path}:7: maxmemory 10xb\n  argument must be a memory value",
-                      "after the file: loglevel \"loud\"\n  argument(s) must be one of the following",
+                      "command line: loglevel \"loud\"\n  argument(s) must be one of the following",
                       "TLS cannot be set up\n  No tls-cert-file configured!"):
             self.assertIn(words, result.stdout)
         self.assertTrue(result.stdout.endswith("\n8 problems\n"), result.stdout)
@@ -89,8 +89,15 @@ class CheckingAConfiguration(DirectoryTestCase):
     def test_standard_input_is_checked_too(self):
         result = run("--check-config", "-", "--dir", self.directory, standard_input="hz many\n")
         self.assertEqual(result.returncode, 1)
-        self.assertIn("hz many\n", result.stdout)
+        self.assertIn("standard input:1: hz many\n", result.stdout)
         self.assertTrue(result.stdout.endswith("\n1 problem\n"))
+
+    def test_each_line_is_told_with_its_place(self):
+        self.write("bad.conf", "dir /\nbogus 1")
+        result = run("--check-config", "bad.conf", "--nosuch", "1", "-", standard_input="\nhz many\n", cwd=self.directory)
+        self.assertIn("bad.conf:2: bogus 1\n", result.stdout)
+        self.assertIn("standard input:2: hz many\n", result.stdout)
+        self.assertIn('command line: nosuch "1"\n', result.stdout)
 
     def test_a_file_that_is_not_there(self):
         result = run("--check-config", os.path.join(self.directory, "none.conf"))

@@ -9,6 +9,7 @@
 #include "commands/hashes/hash_fields.h"
 #include "server/client/client.h"
 #include "server/client/fieldsets.h"
+#include "server/command/help.h"
 #include "store/value/hash.h"
 
 namespace latchkey::commands {
@@ -76,6 +77,20 @@ void himport_discardall(CommandContext& ctx) {
   ctx.reply.integer(static_cast<int64_t>(discarded));
 }
 
+void himport_help(CommandContext& ctx) {
+  reply_help(ctx,
+             {
+                 "DISCARD <fieldset-name>",
+                 "    Forget the fieldset; the reply is 1, or 0 if there is none of that name.",
+                 "DISCARDALL",
+                 "    Forget all fieldsets of this connection, and return their number.",
+                 "PREPARE <fieldset-name> <field> [<field> ...]",
+                 "    Give this connection a fieldset: names of fields, which are sent once.",
+                 "SET <key> <fieldset-name> <value> [<value> ...]",
+                 "    Make the key a hash of the fieldset's fields, with values in their order.",
+             });
+}
+
 constexpr CommandRow kImportSubcommands[] = {
     {"DISCARD",
      himport_discard,
@@ -97,6 +112,7 @@ constexpr CommandRow kImportSubcommands[] = {
      "8.10.0",
      "O(N) where N is the number of session-local fieldsets.",
      "Removes all session-local fieldsets for the connection."},
+    help_row(himport_help, kAclHash, Group::kHash, "8.10.0"),
     {"PREPARE",
      himport_prepare,
      "fieldset-name field...",

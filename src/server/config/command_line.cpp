@@ -149,9 +149,9 @@ Program program_of(std::string_view path) {
   return Program::kServer;
 }
 
-std::string version_line() {
-  std::string line = "Redis server v=";
-  line.append(base::kReferenceVersion).append(" sha=00000000:0 malloc=");
+std::string version_line(std::string_view program) {
+  std::string line(program);
+  line.append(" v=").append(base::kReferenceVersion).append(" sha=00000000:0 malloc=");
   line.append(base::allocator_name()).append(" bits=");
   line.append(std::to_string(sizeof(void*) * 8)).append(" build=").append(base::build_id());
   return line;

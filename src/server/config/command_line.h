@@ -53,6 +53,7 @@ struct CommandLine {
 CommandLine parse_command_line(std::span<const std::string> arguments);
 
 // "Redis server v=8.0.2 sha=00000000:0 malloc=... bits=64 build=...", without a line end.
-std::string version_line();
+// `program`: its first words.
+std::string version_line(std::string_view program = "Redis server");
 
 }  // namespace latchkey::server

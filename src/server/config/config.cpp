@@ -43,13 +43,6 @@ constexpr size_t kMaxSuggestions = 100;
 // A check that has found so many ends.
 constexpr size_t kMaxProblems = 1000;
 
-// Directives of old releases that a configuration may still hold; they set nothing.
-constexpr std::array<std::string_view, 3> kIgnoredDirectives = {
-    "list-max-ziplist-entries",
-    "list-max-ziplist-value",
-    "lua-replicate-commands",
-};
-
 constexpr std::string_view kEmulate = "emulate";
 
 // Reads the lines of a text that are neither empty nor a comment.
@@ -197,7 +190,7 @@ bool Config::waits_for_loading(std::string_view name) const {
 
 // ---- Loading
 
-Result<void, ConfigError> Config::load(const std::string& path, std::string_view more) {
+Result<std::string, ConfigError> Config::read(const std::string& path, std::string_view more) {
   std::string text;
   if (!path.empty()) {
     auto contents = base::read_within(path, {});
@@ -205,9 +198,17 @@ Result<void, ConfigError> Config::load(const std::string& path, std::string_view
     text = std::move(*contents);
     file_ = path.starts_with('/') ? path : directory_->current() + "/" + path;
   }
+  if (!text.empty() && !text.ends_with('\n')) text.push_back('\n');
+  lines_of_file_ = static_cast<int>(std::count(text.begin(), text.end(), '\n'));
   text.append(more);
   reading_ = path;
-  if (auto loaded = load_text(text); !loaded) return loaded;
+  return text;
+}
+
+Result<void, ConfigError> Config::load(const std::string& path, std::string_view more) {
+  const auto text = read(path, more);
+  if (!text) return fail_with(text.error());
+  if (auto loaded = load_text(*text); !loaded) return loaded;
   const auto refuse = [](std::string message) {
     return fail_with(ConfigError::of(ConfigError::Kind::kWhole, std::move(message)));
   };
@@ -220,18 +221,11 @@ Result<void, ConfigError> Config::load(const std::string& path, std::string_view
 
 std::vector<ConfigError> Config::check(const std::string& path, std::string_view more) {
   std::vector<ConfigError> problems;
-  std::string text;
-  if (!path.empty()) {
-    auto contents = base::read_within(path, {});
-    if (!contents) return {cannot_open(path)};
-    text = std::move(*contents);
-    file_ = path.starts_with('/') ? path : directory_->current() + "/" + path;
-  }
-  text.append(more);
-  reading_ = path;
+  const auto text = read(path, more);
+  if (!text) return {text.error()};
   problems_ = &problems;
   // Its errors are in `problems`.
-  static_cast<void>(load_text(text));
+  static_cast<void>(load_text(*text));
   problems_ = nullptr;
   std::vector<std::string> whole = contradictions();
   if (problems.size() == kMaxProblems)
@@ -264,6 +258,7 @@ Result<void, ConfigError> Config::report_line(ConfigError error) {
 
 Result<void, ConfigError> Config::load_text(std::string_view text) {
   loaded_directives_.clear();
+  ignored_directives_.clear();
   user_names_.clear();
   for (const DeferredDirective& user : values_.users) user_names_.insert(user.arguments[0]);
   included_ = 0;
@@ -351,9 +346,10 @@ Result<void, ConfigError> Config::load_words(const std::string& name,
     values_.users.push_back(place);
     return {};
   }
-  const bool ignored = std::find(kIgnoredDirectives.begin(), kIgnoredDirectives.end(), name) !=
-                       kIgnoredDirectives.end();
-  if (ignored && one) return {};
+  if (one && ignores_directive(values_.edition, name)) {
+    ignored_directives_.insert(name);
+    return {};
+  }
   if (problems_ != nullptr)
     return refuse("There is no such directive", suggest_directive(values_.edition, name));
   values_.unknown_directives.push_back(place);
@@ -474,6 +470,8 @@ std::vector<std::string> Config::settings_without_effect() const {
     line.append(directive.name).append("' has no effect: ").append(directive.no_effect_because);
     lines.push_back(line + ".");
   }
+  for (const std::string& name : ignored_directives_)
+    lines.push_back("The directive '" + name + "' has no effect: it is of older releases.");
   return lines;
 }
 
@@ -569,10 +567,17 @@ Result<> Config::set(std::span<const NameAndValue> pairs, const SetRequest& requ
       changed.push_back(i);
   }
 
+  std::vector<const RegisteredHook*> checked;
+  for (const size_t i : changed) {
+    const auto accepted = run_hooks(checks_, *directives[i], &checked);
+    if (accepted) continue;
+    restore(before);
+    return fail(set_failure(known_as(i), accepted.error()));
+  }
   if (!changed.empty()) copy_values();
   std::vector<const RegisteredHook*> called;
   for (const size_t i : changed) {
-    const auto accepted = run_hooks(*directives[i], &called);
+    const auto accepted = run_hooks(hooks_, *directives[i], &called);
     if (accepted) continue;
     restore(before);
     copy_values();
@@ -593,8 +598,9 @@ std::vector<Config::NameAndValue> Config::pairs_to_restore(const ConfigValues& b
   return pairs;
 }
 
-Result<> Config::run_hooks(const Directive& directive, std::vector<const RegisteredHook*>* called) {
-  for (const RegisteredHook& hook : hooks_) {
+Result<> Config::run_hooks(const std::vector<RegisteredHook>& hooks, const Directive& directive,
+                           std::vector<const RegisteredHook*>* called) {
+  for (const RegisteredHook& hook : hooks) {
     const bool concerned = std::find(hook.directives.begin(), hook.directives.end(), &directive) !=
                            hook.directives.end();
     if (!concerned || std::find(called->begin(), called->end(), &hook) != called->end()) continue;
@@ -617,7 +623,8 @@ void Config::on_every_change(std::function<void()> copy) {
   copies_.push_back(std::move(copy));
 }
 
-void Config::on_change(std::initializer_list<std::string_view> names, Hook hook) {
+Config::RegisteredHook Config::registered(std::initializer_list<std::string_view> names,
+                                          Hook hook) {
   RegisteredHook registered;
   for (const auto name : names) {
     const Directive* directive = find(name);
@@ -625,7 +632,15 @@ void Config::on_change(std::initializer_list<std::string_view> names, Hook hook)
     registered.directives.push_back(directive);
   }
   registered.act = std::move(hook);
-  hooks_.push_back(std::move(registered));
+  return registered;
+}
+
+void Config::on_change(std::initializer_list<std::string_view> names, Hook hook) {
+  hooks_.push_back(registered(names, std::move(hook)));
+}
+
+void Config::check_change(std::initializer_list<std::string_view> names, Hook check) {
+  checks_.push_back(registered(names, std::move(check)));
 }
 
 // ---- CONFIG REWRITE

@@ -15,6 +15,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -40,7 +41,7 @@ struct ConfigError {
     kLogged,  // the log has told why; `message` is empty
   };
   Kind kind = Kind::kLine;
-  int line = 0;  // counts from 1 in `file`, or past its end for what follows the file; 0: none
+  int line = 0;  // counts from 1 in `file`, or past its end for what follows it; 0: none
   std::string line_text;
   std::string message;
   std::string file = {};  // the file that the line stands in; empty: none was named
@@ -150,6 +151,8 @@ class Config {
 
   // Absolute path of the configuration file; empty when there is none.
   const std::string& file() const { return file_; }
+  // How many lines it had when load() or check() read it; those of `more` count on from them.
+  int lines_of_file() const { return lines_of_file_; }
 
   // Why a server with this configuration cannot start: unknown directives, with the names that were
   // probably meant. Lines for the log at warning level; empty when there is no problem.
@@ -198,6 +201,10 @@ class Config {
               }));
   }
 
+  // `check` is called after a CONFIG SET that changed at least one of `names`, before any hook, and
+  // may refuse the change. It acts on nothing. REQUIRES: as on_change().
+  void check_change(std::initializer_list<std::string_view> names, Hook check);
+
   // `source` gives the lines of directive `name`, which is not in the table ("user"), when the file
   // is rewritten. A line of `sentinel` takes the place of one with the same second word.
   void on_rewrite(std::string name, LinesSource source);
@@ -228,6 +235,8 @@ class Config {
     Hook act;
   };
 
+  // The file followed by `more`.
+  base::Result<std::string, ConfigError> read(const std::string& path, std::string_view more);
   base::Result<void, ConfigError> load_lines(std::string_view text, int depth);
   base::Result<void, ConfigError> load_line(std::string_view line, int number, int depth);
   // Of a line that was split into the directive's name, in lower case, and `place.arguments`.
@@ -247,7 +256,10 @@ class Config {
   base::Result<const Directive*> settable(const NameAndValue& pair,
                                           const SetRequest& request) const;
   base::Result<> set_value(const Directive& directive, const std::string& value);
-  base::Result<> run_hooks(const Directive& directive, std::vector<const RegisteredHook*>* called);
+  static RegisteredHook registered(std::initializer_list<std::string_view> names, Hook hook);
+  static base::Result<> run_hooks(const std::vector<RegisteredHook>& hooks,
+                                  const Directive& directive,
+                                  std::vector<const RegisteredHook*>* called);
   void copy_values() const;
   void restore(const ConfigValues& before);
 
@@ -256,14 +268,17 @@ class Config {
   ConfigValues values_;
   uint64_t revision_ = 0;
   std::unordered_set<const Directive*> loaded_directives_;  // set by the configuration being loaded
+  std::set<std::string> ignored_directives_;                // by it, of older releases
   std::unordered_set<std::string> user_names_;              // of values_.users
   size_t included_ = 0;                                     // files, by the one being loaded
   std::string reading_;                                     // the file whose lines are being loaded
   std::vector<ConfigError>* problems_ = nullptr;            // where errors go while all are wanted
   std::vector<std::function<void()>> copies_;               // of on_every_change()
+  std::vector<RegisteredHook> checks_;
   std::vector<RegisteredHook> hooks_;
   std::vector<std::pair<std::string, LinesSource>> rewrite_sources_;
   std::string file_;
+  int lines_of_file_ = 0;
 };
 
 // "Did you mean 'port'?", for a directive that a server of that release does not know; empty when

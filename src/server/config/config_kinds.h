@@ -89,6 +89,8 @@ Directive notify_keyspace_events_directive();
 Directive oom_score_adj_values_directive();
 Directive port_directive();
 Directive repl_backlog_size_directive();
+Directive rdma_bind_directive();
+Directive rdma_port_directive();
 Directive replicaof_directive();
 Directive save_directive();
 Directive shutdown_directive(Names names, unsigned ConfigValues::*member);

@@ -51,27 +51,64 @@ Directive list_row(Names names, unsigned flags, decltype(Directive::parse) parse
   return row;
 }
 
+using Addresses = std::vector<std::string>;
+
+constexpr char kNoRdma[] = "No RDMA building support.";
+
+Result<Addresses> parse_addresses(DirectiveArguments arguments) {
+  if (arguments.size() > kMaxBindAddresses) return fail("Too many bind addresses specified.");
+  // A single empty address means no address at all.
+  if (arguments.size() == 1 && arguments[0].empty()) return Addresses();
+  return Addresses(arguments.begin(), arguments.end());
+}
+
+Directive addresses(const char* name, Addresses ConfigValues::*member, unsigned flags,
+                    decltype(Directive::parse) parse) {
+  Directive row = special(name, flags | kManyValues, std::move(parse),
+                          [=](const ConfigValues& values) { return join(values.*member); });
+  row.rewrite = [=](const ConfigValues& values, const ConfigValues& defaults) {
+    std::string line = name;
+    if ((values.*member).empty()) line.append(" \"\"");
+    for (const auto& address : values.*member) line.append(" ").append(quote_if_needed(address));
+    return std::vector<RewriteLine>{{std::move(line), values.*member != defaults.*member}};
+  };
+  return row;
+}
+
 }  // namespace
 
 Directive bind_directive() {
-  Directive row = special(
-      "bind", kManyValues,
+  return addresses("bind", &ConfigValues::bind, 0,
+                   [](DirectiveArguments arguments, DirectiveContext& context) -> Result<> {
+                     auto parsed = parse_addresses(arguments);
+                     if (!parsed) return parsed.failure();
+                     context.values.bind = std::move(*parsed);
+                     return {};
+                   });
+}
+
+Directive rdma_bind_directive() {
+  return addresses("rdma-bind", &ConfigValues::rdma_bind, kOfValkey,
+                   [](DirectiveArguments arguments, DirectiveContext& context) -> Result<> {
+                     auto parsed = parse_addresses(arguments);
+                     if (!parsed) return parsed.failure();
+                     if (!context.from_file) return fail(kNoRdma);
+                     context.values.rdma_bind = std::move(*parsed);
+                     return {};
+                   });
+}
+
+Directive rdma_port_directive() {
+  return special(
+      "rdma-port", kOfValkey,
       [](DirectiveArguments arguments, DirectiveContext& context) -> Result<> {
-        if (arguments.size() > kMaxBindAddresses) {
-          return fail("Too many bind addresses specified.");
-        }
-        context.values.bind.assign(arguments.begin(), arguments.end());
-        // A single empty address means no address at all.
-        if (arguments.size() == 1 && arguments[0].empty()) context.values.bind.clear();
+        auto port = parse_whole(arguments[0], 0, kLastPort);
+        if (!port) return port.failure();
+        if (!context.from_file && *port != context.values.rdma_port) return fail(kNoRdma);
+        context.values.rdma_port = static_cast<int>(*port);
         return {};
       },
-      [](const ConfigValues& values) { return join(values.bind); });
-  row.rewrite = [](const ConfigValues& values, const ConfigValues& defaults) {
-    std::string line = values.bind.empty() ? "bind \"\"" : "bind";
-    for (const auto& address : values.bind) line.append(" ").append(quote_if_needed(address));
-    return std::vector<RewriteLine>{{std::move(line), values.bind != defaults.bind}};
-  };
-  return row;
+      [](const ConfigValues& values) { return std::to_string(values.rdma_port); });
 }
 
 namespace {

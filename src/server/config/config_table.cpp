@@ -32,6 +32,7 @@ constexpr int64_t kLastPort = 65535;
 // Why directives have no effect.
 constexpr std::string_view kNoDefragmentation = "there is no active defragmentation";
 constexpr std::string_view kNoMultipath = "connections are made by plain TCP";
+constexpr std::string_view kNoRdma = "there is no RDMA, and clients come by TCP";
 constexpr std::string_view kOtherThreads =
     "threads for input and output divide their work in another way";
 
@@ -517,8 +518,8 @@ void add_cluster(std::vector<Directive>& table) {
   table.push_back(number("cluster-announce-bus-port", &V::cluster_announce_bus_port, 0, kLastPort));
 }
 
-// Valkey's own tuning, which is without effect here.
-void add_tuning_of_valkey(std::vector<Directive>& table) {
+// Other servers' tuning, which is without effect here: Valkey's own, and what is gone from them.
+void add_tuning_of_others(std::vector<Directive>& table) {
   table.push_back(without_effect(
       number("active-defrag-cycle-us", &V::active_defrag_cycle_us, 0, 100'000, kOfValkey),
       kNoDefragmentation));
@@ -540,6 +541,19 @@ void add_tuning_of_valkey(std::vector<Directive>& table) {
   table.push_back(
       without_effect(boolean("mptcp", &V::mptcp, kImmutable | kOfValkey), kNoMultipath));
   table.push_back(without_effect(boolean("repl-mptcp", &V::repl_mptcp, kOfValkey), kNoMultipath));
+  table.push_back(without_effect(rdma_bind_directive(), kNoRdma));
+  table.push_back(without_effect(rdma_port_directive(), kNoRdma));
+  table.push_back(without_effect(
+      number("rdma-rx-size", &V::rdma_rx_size, 64 * 1024, 16 * 1024 * 1024, kImmutable | kOfValkey),
+      kNoRdma));
+  table.push_back(without_effect(number("rdma-completion-vector", &V::rdma_completion_vector, -1,
+                                        1024, kImmutable | kOfValkey),
+                                 kNoRdma));
+  table.push_back(
+      without_effect(number("events-per-io-thread", &V::events_per_io_thread, 0, kMaxInt, kHidden),
+                     kOtherThreads));
+  table.push_back(without_effect(
+      boolean("io-threads-do-reads", &V::io_threads_do_reads, kImmutable), kOtherThreads));
 }
 
 void add_observation(std::vector<Directive>& table) {
@@ -734,7 +748,7 @@ std::vector<Directive> make_directive_table() {
   add_shutdown_and_scripts(table);
   add_cluster(table);
   add_observation(table);
-  add_tuning_of_valkey(table);
+  add_tuning_of_others(table);
   add_encodings(table);
   add_filters(table);
   add_cron(table);

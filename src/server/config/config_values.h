@@ -454,6 +454,12 @@ struct ConfigValues {
   int min_string_size_avoid_copy_reply_threaded = 64 * 1024;
   bool mptcp = false;
   bool repl_mptcp = false;
+  int events_per_io_thread = 2;
+  std::vector<std::string> rdma_bind;
+  int rdma_port = 0;
+  int rdma_rx_size = 1024 * 1024;
+  int rdma_completion_vector = -1;
+  bool io_threads_do_reads = false;  // of Redis before 8.0; without effect here
 };
 
 // What a server of this configuration calls its mode.

@@ -6,6 +6,7 @@
 #include "base/text/text.h"
 #include "server/config/config.h"
 #include "server/config/config_directive.h"
+#include "server/config/config_parse.h"
 
 namespace latchkey::server {
 
@@ -43,6 +44,28 @@ std::string setting_of(const Directive& directive) {
   return "CONFIG SET too, while the server runs";
 }
 
+void add_setting(std::string_view name, const Directive& directive, std::string* page) {
+  page->append("  ").append(name).append(": ").append(setting_of(directive));
+  if (!directive.no_effect_because.empty())
+    page->append("; without effect, because ").append(directive.no_effect_because);
+  if (!directive.alias.empty()) {
+    const bool is_alias = base::equal_ignoring_case(name, directive.alias);
+    page->append("; also ").append(is_alias ? directive.name : directive.alias);
+  }
+  page->append("\n");
+}
+
+// Of a directive that the configuration of the distribution does not show.
+std::string page_of(const Directive& directive) {
+  const std::string name(directive.name);
+  std::string page = "Not in latchkey.conf\n\n";
+  page.append("It is for debugging and tests, or known because other servers have it.\n\n");
+  page.append("  default   " + name + ' ' + quote_if_needed(directive.format(ConfigValues())) +
+              '\n');
+  add_setting(name, directive, &page);
+  return page;
+}
+
 std::string page_of(const DirectiveHelp& block) {
   std::string page;
   page.append(block.section).append("\n\n");
@@ -54,15 +77,7 @@ std::string page_of(const DirectiveHelp& block) {
   }
   for (const std::string_view name : block.names()) {
     const Directive* directive = Config::find(name);
-    if (directive == nullptr) continue;
-    page.append("  ").append(name).append(": ").append(setting_of(*directive));
-    if (!directive->no_effect_because.empty())
-      page.append("; without effect, because ").append(directive->no_effect_because);
-    if (!directive->alias.empty()) {
-      const bool is_alias = base::equal_ignoring_case(name, directive->alias);
-      page.append("; also ").append(is_alias ? directive->name : directive->alias);
-    }
-    page.append("\n");
+    if (directive != nullptr) add_setting(name, *directive, &page);
   }
   return page;
 }
@@ -124,8 +139,10 @@ std::optional<std::string> explain_directives(std::string_view pattern) {
     if (!pages.empty()) pages.append("\n");
     pages.append(page_of(block));
   }
-  if (pages.empty()) return std::nullopt;
-  return pages;
+  if (!pages.empty()) return pages;
+  const Directive* const hidden = Config::find(pattern);
+  if (hidden == nullptr) return std::nullopt;
+  return page_of(*hidden);
 }
 
 }  // namespace latchkey::server

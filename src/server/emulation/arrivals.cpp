@@ -78,6 +78,10 @@ constexpr Arrival kArrivals[] = {
     {"hgetdel", "", {8, 0}, {9, 1}},
     {"msetex", "", {8, 4}, {9, 1}},
     {"script|show", "", kNever, {8, 0}},
+    {"sentinel|get-primary-addr-by-name", "", kNever, {8, 0}},
+    {"sentinel|is-primary-down-by-addr", "", kNever, {8, 0}},
+    {"sentinel|primaries", "", kNever, {8, 0}},
+    {"sentinel|primary", "", kNever, {8, 0}},
     {"zscan", "NOSCORES", kNever, {8, 1}},
 };
 

@@ -45,10 +45,10 @@ std::optional<Version> parse_version(std::string_view text) {
 
 std::optional<Edition> Edition::parse(std::string_view text) {
   if (base::equal_ignoring_case(text, "no")) return Edition();
-  const size_t space = text.find(' ');
-  if (space == std::string_view::npos) return std::nullopt;
-  const std::string_view product = text.substr(0, space);
-  const std::string_view version = text.substr(space + 1);
+  const size_t separator = text.find_first_of(" -");
+  if (separator == std::string_view::npos) return std::nullopt;
+  const std::string_view product = text.substr(0, separator);
+  const std::string_view version = text.substr(separator + 1);
   for (const Release& release : kReleases) {
     const Edition edition(release.product, release.version);
     if (!base::equal_ignoring_case(product, edition.product_name())) continue;

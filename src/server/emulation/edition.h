@@ -43,7 +43,7 @@ class Edition {
   // Latchkey itself.
   constexpr Edition() = default;
 
-  // "no", "redis 7.0", "valkey 8.1"; in any case, with a patch version if it is the one that is
+  // "no", "redis 7.0", "valkey-8.1"; in any case, with a patch version if it is the one that is
   // known. Nothing for what cannot be emulated.
   static std::optional<Edition> parse(std::string_view text);
   // What parse() takes, for errors: "no, redis 6.2, redis 7.0, ...".

@@ -6,12 +6,14 @@ namespace latchkey::server {
 
 namespace {
 
-// Those that came after the oldest release that can be emulated.
+// Those that came after the oldest release that can be emulated, or went since. Whatever is gone
+// from Redis Latchkey itself does not know either.
 struct DirectiveArrival {
   std::string_view name;
   Version redis;
   Version valkey;
   Version gone_from_valkey = kNever;
+  Version gone_from_redis = kNever;
 };
 
 constexpr DirectiveArrival kDirectives[] = {
@@ -102,6 +104,7 @@ constexpr DirectiveArrival kDirectives[] = {
     {"slowlog-entry-max-string-len", {8, 8}, kNever},
 
     {"dynamic-hz", {}, {}, {8, 1}},
+    {"io-threads-do-reads", {}, {}, {8, 0}, {8, 0}},
     {"sanitize-dump-payload", {}, {}, {9, 0}},
 
     {"availability-zone", kNever, {8, 0}},
@@ -120,7 +123,7 @@ constexpr DirectiveArrival kDirectives[] = {
     {"min-string-size-avoid-copy-reply", kNever, {8, 1}},
     {"min-string-size-avoid-copy-reply-threaded", kNever, {8, 1}},
     {"mptcp", kNever, {9, 0}},
-    {"prefetch-batch-max-size", kNever, {8, 0}},
+    {"prefetch-batch-max-size", {8, 2}, {8, 0}},
     {"repl-mptcp", kNever, {9, 0}},
     {"hash-seed", kNever, {9, 1}},
     {"slot-migration-max-failover-repl-bytes", kNever, {9, 0}},
@@ -134,6 +137,7 @@ constexpr DirectiveArrival kDirectives[] = {
     {"commandlog-reply-larger-than", kNever, {8, 1}},
     {"commandlog-request-larger-than", kNever, {8, 1}},
     {"commandlog-slow-execution-max-len", kNever, {8, 1}},
+    {"events-per-io-thread", kNever, {8, 0}, {9, 1}},
     {"extended-redis-compatibility", kNever, {8, 0}},
     {"import-mode", kNever, {8, 1}},
     {"log-format", kNever, {8, 1}},
@@ -141,20 +145,45 @@ constexpr DirectiveArrival kDirectives[] = {
     {"primaryauth", kNever, {8, 0}},
     {"primaryuser", kNever, {8, 0}},
     {"rdb-version-check", kNever, {8, 1}},
+    {"rdma-bind", kNever, {8, 1}},
+    {"rdma-completion-vector", kNever, {8, 1}},
+    {"rdma-port", kNever, {8, 1}},
+    {"rdma-rx-size", kNever, {8, 1}},
     {"tls-auto-reload-interval", kNever, {9, 1}},
     {"unixsocketgroup", kNever, {8, 0}},
 };
 
-}  // namespace
+// Of releases older than any that can be emulated.
+constexpr std::string_view kOldest[] = {
+    "list-max-ziplist-entries",
+    "list-max-ziplist-value",
+    "lua-replicate-commands",
+};
 
-bool has_directive(const Edition& edition, std::string_view name) {
-  if (!edition.emulates()) return true;
+const DirectiveArrival* find_arrival(std::string_view name) {
   const auto* const found =
       std::find_if(std::begin(kDirectives), std::end(kDirectives),
                    [name](const DirectiveArrival& each) { return each.name == name; });
-  if (found == std::end(kDirectives)) return true;
-  const bool gone = edition.is_valkey_since(found->gone_from_valkey);
-  return !gone && edition.has(found->redis, found->valkey);
+  return found == std::end(kDirectives) ? nullptr : found;
+}
+
+bool is_gone(const Edition& edition, const DirectiveArrival& directive) {
+  if (edition.is_valkey()) return edition.is_valkey_since(directive.gone_from_valkey);
+  return directive.gone_from_redis != kNever && edition.has(directive.gone_from_redis);
+}
+
+}  // namespace
+
+bool has_directive(const Edition& edition, std::string_view name) {
+  const DirectiveArrival* const found = find_arrival(name);
+  if (found == nullptr) return true;
+  return !is_gone(edition, *found) && edition.has(found->redis, found->valkey);
+}
+
+bool ignores_directive(const Edition& edition, std::string_view name) {
+  if (std::find(std::begin(kOldest), std::end(kOldest), name) != std::end(kOldest)) return true;
+  const DirectiveArrival* const found = find_arrival(name);
+  return found != nullptr && is_gone(edition, *found);
 }
 
 }  // namespace latchkey::server

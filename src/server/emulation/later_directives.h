@@ -10,5 +10,8 @@ namespace latchkey::server {
 
 // `name`: a name or an alias, in lower case.
 bool has_directive(const Edition& edition, std::string_view name);
+// Whether it is one that older releases had, and that a configuration may still hold: this release
+// reads and forgets it.
+bool ignores_directive(const Edition& edition, std::string_view name);
 
 }  // namespace latchkey::server

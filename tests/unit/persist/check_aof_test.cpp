@@ -76,6 +76,15 @@ const std::string kManifest =
 
 }  // namespace
 
+TEST_CASE("The tool that checks append-only files tells its version", "[check-aof]") {
+  const TemporaryDirectory directory;
+  for (const char* const word : {"-v", "--version"}) {
+    const Checked checked = check(directory, {word});
+    CHECK(checked.status == 0);
+    CHECK_THAT(checked.output, Contains("redis-check-aof v="));
+  }
+}
+
 TEST_CASE("A file of an older server is its own last file, which is cut when the user agrees",
           "[check-aof]") {
   const TemporaryDirectory directory;

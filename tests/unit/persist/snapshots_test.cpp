@@ -143,6 +143,7 @@ TEST_CASE("A file that is damaged is refused with offset and reason") {
     REQUIRE(base::write_file(path, "not an RDB file at all"));
     CHECK(server.persistence->loading().load_at_start() == Loading::Result::kFailed);
     CHECK(server.logged("# Wrong signature trying to load DB from file"));
+    CHECK(server.logged("Look into it with: redis-check-rdb " + path));
     CHECK(server.logged("# Fatal error loading the DB, check server logs. Exiting."));
   }
 }

@@ -68,6 +68,21 @@ TEST_CASE("What a Sentinel writes it reads again", "[sentinel]") {
   CHECK(again.sentinel().find_master("m")->leader_epoch == 5);
 }
 
+TEST_CASE("Valkey's name for the period of a reboot is read by any, and written for Valkey",
+          "[sentinel]") {
+  World world(1);
+  Node node(world, "10.0.1.1", kId);
+  const std::string line = "sentinel primary-reboot-down-after-period m 7";
+  REQUIRE(apply(node.sentinel(), {kMonitor, line}) == "");
+  const auto is_among = [](const std::string& wanted, const std::vector<std::string>& lines) {
+    return std::count(lines.begin(), lines.end(), wanted) == 1;
+  };
+  CHECK(is_among(line, directive_lines(node.sentinel(), *server::Edition::parse("valkey 9.1"))));
+  const std::string of_redis = "sentinel master-reboot-down-after-period m 7";
+  CHECK(is_among(of_redis, directive_lines(node.sentinel())));
+  CHECK(is_among(of_redis, directive_lines(node.sentinel(), *server::Edition::parse("redis 8.6"))));
+}
+
 TEST_CASE("An epoch in which a vote was given is not forgotten", "[sentinel]") {
   World world(2);
   Node node(world, "10.0.1.1", kId);

@@ -17,13 +17,14 @@ namespace {
 // A Sentinel without a network.
 class CommandedSentinel {
  public:
-  CommandedSentinel() {
+  // `settings`: lines of the configuration.
+  explicit CommandedSentinel(const std::string& settings = {}) {
     log_.set_level(base::LogLevel::kNothing);
     directory_.write(kFile, "");
     auto config = std::make_unique<server::Config>(std::make_unique<server::PrivateDirectory>(),
                                                    base::disk());
     config->be_sentinel();
-    REQUIRE(config->load(directory_.path() / kFile, directory_.setting()));
+    REQUIRE(config->load(directory_.path() / kFile, directory_.setting() + settings));
     whole_ =
         required(composition::WholeServer::make(std::move(config), {.clock = clock_, .log = log_}));
     client_ = std::make_unique<TestClient>(whole_->server());
@@ -39,6 +40,7 @@ class CommandedSentinel {
   sentinel::Replica& add_replica(const std::string& ip) {
     return *sentinel().add_replica(master("one"), sentinel().make_address(ip, 6380));
   }
+  std::string file() const { return directory_.read(kFile); }
   // Whether the file was written since the last call.
   bool was_saved() {
     const bool written = !directory_.read(kFile).empty();
@@ -465,6 +467,42 @@ TEST_CASE("SENTINEL tells who it is, and what its subcommands are", "[sentinel]"
   CHECK(help.find(status("CKQUORUM <master-name>")) != std::string::npos);
   CHECK(help.find(status("MONITOR <name> <ip> <port> <quorum>")) != std::string::npos);
   CHECK(help.find(status("HELP")) != std::string::npos);
+}
+
+TEST_CASE("Commands and settings have Valkey's names where the release has them", "[sentinel]") {
+  const auto sentinel_of = [](const std::string& release) {
+    auto sentinel = std::make_unique<CommandedSentinel>("emulate " + release + "\n");
+    sentinel->run("SENTINEL MONITOR one 10.0.0.1 6379 2");
+    return sentinel;
+  };
+  for (const std::string release : {"no", "\"valkey 8.1\"", "\"valkey 9.1\""}) {
+    INFO(release);
+    const auto sentinel = sentinel_of(release);
+    CHECK(field(sentinel->run("SENTINEL PRIMARIES"), "name") == "one");
+    CHECK(field(sentinel->run("SENTINEL PRIMARY one"), "port") == "6379");
+    CHECK(sentinel->run("SENTINEL GET-PRIMARY-ADDR-BY-NAME one") == bulks({"10.0.0.1", "6379"}));
+    CHECK(sentinel->run("SENTINEL GET-MASTER-ADDR-BY-NAME one") == bulks({"10.0.0.1", "6379"}));
+    CHECK(sentinel->run("SENTINEL IS-PRIMARY-DOWN-BY-ADDR 10.0.0.1 6379 0 *") ==
+          array({integer(0), bulk("*"), integer(0)}));
+    CHECK(sentinel->run("SENTINEL HELP").find("+PRIMARIES\r\n") != std::string::npos);
+    CHECK(sentinel->run("SENTINEL SET one primary-reboot-down-after-period 7") == kOk);
+    CHECK(sentinel->master("one").reboot_down_after_ms == 7);
+    CHECK(sentinel->run("SENTINEL SET one primary-reboot-down-after-period -1") ==
+          error("ERR Invalid argument '-1' for SENTINEL SET 'primary-reboot-down-after-period'"));
+    CHECK(sentinel->run("SENTINEL SET one master-reboot-down-after-period 8") == kOk);
+    const bool of_valkey = release != "no";
+    const std::string name = of_valkey ? "primary" : "master";
+    CHECK(sentinel->file().find("sentinel " + name + "-reboot-down-after-period one 8\n") !=
+          std::string::npos);
+    CHECK((sentinel->run("SENTINEL HELP").find("+MASTERS\r\n") == std::string::npos) == of_valkey);
+  }
+  const auto sentinel = sentinel_of("\"redis 8.6\"");
+  CHECK(sentinel->run("SENTINEL PRIMARIES") ==
+        error("ERR unknown subcommand 'PRIMARIES'. Try SENTINEL HELP."));
+  CHECK(sentinel->run("SENTINEL SET one primary-reboot-down-after-period 7") ==
+        error("ERR Unknown option or number of arguments for SENTINEL SET "
+              "'primary-reboot-down-after-period'"));
+  CHECK(sentinel->run("SENTINEL HELP").find("PRIMARIES") == std::string::npos);
 }
 
 }  // namespace latchkey::tests

@@ -41,6 +41,14 @@ TEST_CASE("HIMPORT SET makes hashes of names that were sent once", "[hash_import
   CHECK(server.events() == "hset u:1, hset u:2");
 }
 
+TEST_CASE("HIMPORT HELP tells of all its subcommands", "[hash_import]") {
+  ImportServer server;
+  TestClient client(server);
+  const std::string help = client.run("HIMPORT HELP");
+  CHECK(help.starts_with("*11\r\n+HIMPORT <subcommand>"));
+  CHECK(help.find("+SET <key> <fieldset-name> <value> [<value> ...]\r\n") != std::string::npos);
+}
+
 TEST_CASE("A fieldset belongs to its client and ends with RESET", "[hash_import]") {
   ImportServer server;
   TestClient client(server);

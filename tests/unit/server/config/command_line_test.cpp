@@ -156,6 +156,7 @@ TEST_CASE("--explain prints what a directive is for", "[command line]") {
   CHECK(unknown.exit_status == 1);
   CHECK(unknown.errors == "There is no directive 'prot'. Did you mean 'port'?\n");
   CHECK(parse({"--explain", "xxxxxxxxxxxxx"}).errors == "There is no directive 'xxxxxxxxxxxxx'.\n");
+  CHECK(parse({"--explain", "lua-enable-insecure-api"}).exit_status == 0);
   CHECK(parse({"--explain", "port", "bind"}).exit_status == 1);
 }
 

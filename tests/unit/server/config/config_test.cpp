@@ -9,6 +9,7 @@
 
 #include "server/config/config_directive.h"
 #include "server/config/config_parse.h"
+#include "server/emulation/later_directives.h"
 #include "unit/catch.h"
 
 using latchkey::base::fail;
@@ -196,6 +197,51 @@ TEST_CASE("Directives of old releases are read and forgotten", "[config]") {
   Fixture f;
   CHECK(f.load("list-max-ziplist-entries 5\nlua-replicate-commands yes\n") == "");
   CHECK(f.config.startup_problems().empty());
+  CHECK(f.load("IO-threads-do-reads yes") == "");
+  CHECK(f.config.startup_problems().empty());
+  CHECK(f.config.settings_without_effect() ==
+        std::vector<std::string>{
+            "The directive 'io-threads-do-reads' has no effect: it is of older releases."});
+  CHECK(f.get("io-threads-do-reads") == "(0 values)");
+}
+
+TEST_CASE("A release ignores what its predecessors had, and no other", "[config]") {
+  const auto read_by = [](const std::string& release, const std::string& line) {
+    Fixture f;
+    REQUIRE(f.load("emulate \"" + release + "\"\n" + line) == "");
+    if (!f.config.startup_problems().empty()) return std::string("refused");
+    return f.get(line.substr(0, line.find(' ')));
+  };
+  CHECK(read_by("redis 7.0", "io-threads-do-reads yes") == "yes");
+  CHECK(read_by("redis 8.0", "io-threads-do-reads yes") == "(0 values)");
+  CHECK(read_by("redis 8.6", "io-threads-do-reads bogus") == "(0 values)");
+  CHECK(read_by("valkey 8.1", "io-threads-do-reads yes") == "(0 values)");
+  CHECK(read_by("valkey 9.1", "dynamic-hz yes") == "(0 values)");
+  CHECK(read_by("valkey 8.1", "events-per-io-thread 3") == "3");
+  CHECK(read_by("valkey 9.1", "events-per-io-thread 3") == "(0 values)");
+  CHECK(read_by("redis 8.6", "events-per-io-thread 3") == "refused");
+  CHECK(read_by("redis 8.6", "prefetch-batch-max-size 3") == "3");
+  CHECK(read_by("redis 8.0", "prefetch-batch-max-size 3") == "refused");
+  CHECK(read_by("valkey 9.1", "rdma-port 7000") == "7000");
+  CHECK(read_by("valkey 8.1", "rdma-bind ::1 127.0.0.1") == "::1 127.0.0.1");
+  CHECK(read_by("redis 8.6", "rdma-port 0") == "refused");
+}
+
+TEST_CASE("Directives of RDMA are read and cannot be set", "[config]") {
+  Fixture f;
+  REQUIRE(f.load("emulate \"valkey 9.1\"\nrdma-port 7000\nrdma-rx-size 65536") == "");
+  CHECK(f.config.settings_without_effect() ==
+        std::vector<std::string>{"The directive 'rdma-port' has no effect: there is no RDMA, and "
+                                 "clients come by TCP.",
+                                 "The directive 'rdma-rx-size' has no effect: there is no RDMA, "
+                                 "and clients come by TCP."});
+  CHECK(f.set({{"rdma-port", "7000"}}) == "");
+  CHECK(f.set({{"rdma-port", "7001"}}) == failed("rdma-port", "No RDMA building support."));
+  CHECK(f.set({{"rdma-bind", "::1"}}) == failed("rdma-bind", "No RDMA building support."));
+  CHECK(f.set({{"rdma-rx-size", "1"}}) == failed("rdma-rx-size", "can't set immutable config"));
+  CHECK(f.get("rdma-port") == "7000");
+  CHECK(f.get("rdma-bind") == "");
+  CHECK(f.load("rdma-completion-vector 1025") == "argument must be between -1 and 1024 inclusive");
 }
 
 TEST_CASE("An unknown directive with a value is a problem at start", "[config]") {
@@ -293,6 +339,7 @@ TEST_CASE("CONFIG GET takes names and patterns and shows each name once", "[conf
   for (const auto& directive : f.config.directives()) {
     if (directive.has(latchkey::server::kHidden)) continue;
     if (directive.has(latchkey::server::kOfValkey)) continue;
+    if (!has_directive(f.config.values().edition, directive.name)) continue;
     shown.emplace(directive.name);
     if (!directive.alias.empty()) shown.emplace(directive.alias);
   }
@@ -383,6 +430,26 @@ TEST_CASE("Settings without effect are told, with the reason, where a configurat
   CHECK(lines[0] ==
         "The directive 'active-expire-effort' has no effect: keys are deleted at their deadlines, "
         "and not looked for by samples.");
+}
+
+TEST_CASE("A check refuses a change before any hook or copy has seen it", "[config]") {
+  Fixture f;
+  int seen = 0;
+  f.config.on_every_change([&] { ++seen; });
+  f.config.on_change({"port", "maxclients"}, [&] { ++seen; });
+  int checks = 0;
+  f.config.check_change({"maxclients", "bind"}, [&]() -> Result<> {
+    ++checks;
+    if (f.config.values().maxclients < 1000) return {};
+    return fail("too many");
+  });
+  CHECK(f.set({{"port", "8"}, {"maxclients", "2000"}}) == failed("maxclients", "too many"));
+  CHECK(f.get("port") != "8");
+  CHECK(seen == 0);
+  CHECK(checks == 1);
+  CHECK(f.set({{"bind", "::1"}, {"maxclients", "10"}}) == "");
+  CHECK(checks == 2);
+  CHECK(seen == 2);
 }
 
 TEST_CASE("A hook is called once for what changed and can refuse it", "[config]") {

@@ -86,6 +86,18 @@ TEST_CASE("An explanation has the text, the default, and how it is set", "[direc
   CHECK_FALSE(explain_directives("").has_value());
 }
 
+TEST_CASE("A directive that the configuration does not show is explained by its name",
+          "[directive help]") {
+  for (const Directive& directive : Config::directives()) {
+    INFO(directive.name);
+    CHECK(explain_directives(directive.name).has_value());
+  }
+  const std::string page = explain_directives("RDB-key-save-delay").value();
+  CHECK(page.starts_with("Not in latchkey.conf\n"));
+  CHECK(page.find("  default   rdb-key-save-delay 0\n") != std::string::npos);
+  CHECK(page.ends_with("  rdb-key-save-delay: CONFIG SET too, while the server runs\n"));
+}
+
 TEST_CASE("A pattern explains all that match", "[directive help]") {
   const std::string pages = explain_directives("appendf*").value();
   CHECK(pages.find("appendfilename") != std::string::npos);

@@ -17,6 +17,7 @@ TEST_CASE("An edition is named by product and version", "[emulation]") {
   CHECK(redis->rdb_version() == 10);
   CHECK(redis->text() == "redis 7.0");
   CHECK(Edition::parse("Redis 7.0.15") == redis);
+  CHECK(Edition::parse("redis-7.0") == redis);
 
   const auto valkey = Edition::parse("valkey 8.1");
   REQUIRE(valkey);
@@ -31,7 +32,7 @@ TEST_CASE("An edition is named by product and version", "[emulation]") {
   CHECK(none->text() == "no");
 
   for (const char* wrong : {"", "redis", "redis 7", "redis 7.", "redis 7.0.14", "redis 7.1",
-                            "valkey 7.0", "redis  7.0", "keydb 6.3", "7.0"}) {
+                            "valkey 7.0", "redis  7.0", "redis -7.0", "keydb 6.3", "7.0"}) {
     INFO(wrong);
     CHECK_FALSE(Edition::parse(wrong));
   }
