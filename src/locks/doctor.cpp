@@ -37,7 +37,7 @@ std::string count_of(size_t number, const char* name) {
   return std::to_string(number) + " " + name + (number == 1 ? "" : "s");
 }
 
-std::string describe(const Finding& finding, size_t number) {
+std::string describe(const Finding& finding, size_t number, const server::Edition& edition) {
   const FindingWords& words = words_of(finding.kind);
   std::string text = std::to_string(number) + ". " + std::string(words.name) + " (" +
                      std::string(name_of(words.severity)) + "): \"" +
@@ -51,7 +51,7 @@ std::string describe(const Finding& finding, size_t number) {
   }
   return text + '\n' + paragraph("What happened:", finding.evidence) +
          paragraph("What may go wrong:", words.danger) +
-         paragraph("What to do instead:", words.remedy);
+         paragraph("What to do instead:", remedy_of(finding.kind, edition));
 }
 
 std::string describe_state(const Record& record, int64_t now_ms) {
@@ -71,7 +71,8 @@ std::string describe_state(const Record& record, int64_t now_ms) {
 
 }  // namespace
 
-std::string diagnose(const LockModel& model, const Record* only, int64_t since_ms, int64_t now_ms) {
+std::string diagnose(const LockModel& model, const Record* only, const server::Edition& edition,
+                     int64_t since_ms, int64_t now_ms) {
   std::vector<const Finding*> shown;
   for (const Finding& finding : model.findings()) {
     if (only == nullptr || *finding.place == *only->place) shown.push_back(&finding);
@@ -86,7 +87,7 @@ std::string diagnose(const LockModel& model, const Record* only, int64_t since_m
   if (shown.empty()) return text + "Nothing is wrong that I could see.\n";
   text += "There " + std::string(shown.size() == 1 ? "is " : "are ") +
           count_of(shown.size(), "finding") + ".\n";
-  for (size_t i = 0; i < shown.size(); ++i) text += '\n' + describe(*shown[i], i + 1);
+  for (size_t i = 0; i < shown.size(); ++i) text += '\n' + describe(*shown[i], i + 1, edition);
   return text;
 }
 

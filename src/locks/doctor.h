@@ -9,6 +9,8 @@
 namespace latchkey::locks {
 
 // A report on all findings, or those of one lock. `since_ms`: when the watch began, Unix time.
-std::string diagnose(const LockModel& model, const Record* only, int64_t since_ms, int64_t now_ms);
+// `edition`: of the server, whose commands are advised.
+std::string diagnose(const LockModel& model, const Record* only, const server::Edition& edition,
+                     int64_t since_ms, int64_t now_ms);
 
 }  // namespace latchkey::locks

@@ -1,6 +1,7 @@
 #include "locks/findings.h"
 
 #include <array>
+#include <utility>
 
 #include "base/text/text.h"
 
@@ -8,10 +9,39 @@ namespace latchkey::locks {
 
 namespace {
 
-constexpr std::string_view kCompareAndDelete =
-    "Release by comparing and deleting in one step: DELEX <lock> IFEQ <your value>, or "
+using server::Edition;
+
+constexpr std::string_view kReleaseByScript =
     "EVAL \"if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end "
-    "return 0\" 1 <lock> <your value>.";
+    "return 0\" 1 <lock> <your value>";
+constexpr std::string_view kProlongByScript =
+    "EVAL \"if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], "
+    "ARGV[2]) end return 0\" 1 <lock> <your value> <milliseconds>";
+
+// Not every release has a command that compares and deletes.
+std::string_view release_command(const Edition& edition) {
+  if (edition.has({8, 4})) return "DELEX <lock> IFEQ <your value>";
+  if (edition.has(server::kNever, {9, 0})) return "DELIFEQ <lock> <your value>";
+  return kReleaseByScript;
+}
+
+bool has_set_ifeq(const Edition& edition) {
+  return edition.has({8, 4}, {8, 1});
+}
+
+// What stands for a command in a remedy: the mark, and what it is in that release.
+std::array<std::pair<std::string_view, std::string>, 4> commands_of(const Edition& edition) {
+  const std::string release(release_command(edition));
+  const std::string prolong(has_set_ifeq(edition)
+                                ? "SET <lock> <your value> IFEQ <your value> PX <milliseconds>"
+                                : kProlongByScript);
+  return {
+      {{"{release or script}",
+        release == kReleaseByScript ? release : release + ", or " + std::string(kReleaseByScript)},
+       {"{release}", release},
+       {"{failed prolong}", prolong + (has_set_ifeq(edition) ? " replies nil" : " replies 0")},
+       {"{prolong}", prolong}}};
+}
 
 constexpr FindingWords kFindings[] = {
     {FindingKind::kNoDeadline, "no-deadline", Severity::kHigh,
@@ -32,13 +62,13 @@ constexpr FindingWords kFindings[] = {
     {FindingKind::kForeignRelease, "foreign-release", Severity::kHigh,
      "The holder goes on in the belief that it has the lock, while the next client gets it: two "
      "are at work at the same time.",
-     kCompareAndDelete},
+     "Release by comparing and deleting in one step: {release or script}."},
     {FindingKind::kLateRelease, "late-release", Severity::kHigh,
      "The work took longer than the lock lived, so another client may have worked at the same "
      "time; and a DEL that comes late removes the lock of that other client.",
-     "Choose a longer time to live, or prolong the lock while you work: SET <lock> <your value> "
-     "IFEQ <your value> PX <milliseconds>. Release with DELEX <lock> IFEQ <your value>, which "
-     "removes nobody else's lock, and treat the reply 0 as a failure of the work."},
+     "Choose a longer time to live, or prolong the lock while you work: {prolong}. Release with "
+     "{release}, which removes nobody else's lock, and treat the reply 0 as a failure of the "
+     "work."},
     {FindingKind::kForeignToken, "foreign-token", Severity::kHigh,
      "Clients that use the same value cannot tell their locks apart: each can release or prolong "
      "that of the other.",
@@ -48,7 +78,7 @@ constexpr FindingWords kFindings[] = {
      "A SET without NX takes the lock from its holder, who does not notice: two are at work at the "
      "same time.",
      "Take locks with NX: SET <lock> <random value> NX PX <milliseconds>. Prolong your own with "
-     "SET <lock> <your value> IFEQ <your value> PX <milliseconds>."},
+     "{prolong}."},
     {FindingKind::kStaleDelete, "stale-delete", Severity::kHigh,
      "Two clients that see the stale lock may both delete it: the second deletes the lock that the "
      "first one has just taken, and both hold it.",
@@ -68,14 +98,13 @@ constexpr FindingWords kFindings[] = {
     {FindingKind::kHeldLong, "held-long", Severity::kLow,
      "The lock ends by itself soon after it is released: a little slower, and another client gets "
      "it while the holder still works.",
-     "Choose a longer time to live, or prolong the lock while you work: SET <lock> <your value> "
-     "IFEQ <your value> PX <milliseconds>."},
+     "Choose a longer time to live, or prolong the lock while you work: {prolong}."},
     {FindingKind::kOutlived, "outlived", Severity::kHigh,
      "The work went on without the lock that guards it: another client may have done the same work "
      "at the same time, and one has written over what the other wrote.",
      "Choose a longer time to live, or prolong the lock while you work, and stop when that fails: "
-     "SET <lock> <your value> IFEQ <your value> PX <milliseconds> replies nil. Where a write must "
-     "not come late, do it in a script that compares the lock's value first."},
+     "{failed prolong}. Where a write must not come late, do it in a script that compares the "
+     "lock's value first."},
     {FindingKind::kReentryLost, "reentry-lost", Severity::kMedium,
      "A lock that was taken again by its holder and not released as often stays held; everybody "
      "else waits until its deadline, or for ever while it is prolonged.",
@@ -109,6 +138,15 @@ std::span<const FindingWords> all_findings() {
 
 const FindingWords& words_of(FindingKind kind) {
   return kFindings[static_cast<size_t>(kind)];
+}
+
+std::string remedy_of(FindingKind kind, const Edition& edition) {
+  std::string text(words_of(kind).remedy);
+  for (const auto& [mark, command] : commands_of(edition)) {
+    if (const size_t at = text.find(mark); at != std::string::npos)
+      text.replace(at, mark.size(), command);
+  }
+  return text;
 }
 
 std::string_view name_of(Severity severity) {

@@ -4,7 +4,10 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+
+#include "server/emulation/edition.h"
 
 namespace latchkey::locks {
 
@@ -32,12 +35,15 @@ struct FindingWords {
   std::string_view name;
   Severity severity;
   std::string_view danger;  // what may go wrong
-  std::string_view remedy;  // what to do instead, with the command to write
+  std::string_view remedy;  // what to do instead, with marks for commands: see remedy_of()
 };
 
 // In the order of FindingKind.
 std::span<const FindingWords> all_findings();
 const FindingWords& words_of(FindingKind kind);
+
+// The remedy, with the commands to write: those that this release has.
+std::string remedy_of(FindingKind kind, const server::Edition& edition);
 
 // "low", "medium", "high".
 std::string_view name_of(Severity severity);

@@ -101,7 +101,7 @@ void lock_check(CommandContext& ctx) {
       shown.push_back(&finding);
   }
   ctx.reply.array(shown.size());
-  for (const Finding* finding : shown) reply_finding(ctx.reply, *finding);
+  for (const Finding* finding : shown) reply_finding(ctx.reply, *finding, ctx.server.edition());
 }
 
 void lock_doctor(CommandContext& ctx) {
@@ -114,9 +114,9 @@ void lock_doctor(CommandContext& ctx) {
   if (!ctx.server.layer<LockWatch>().is_on())
     return ctx.reply.verbatim("txt",
                               "Locks are not watched: CONFIG SET lock-watch yes watches them.\n");
-  ctx.reply.verbatim(
-      "txt", diagnose(model_of(ctx), only, ctx.server.layer<LockWatch>().watching_since_ms(),
-                      ctx.now_ms()));
+  ctx.reply.verbatim("txt",
+                     diagnose(model_of(ctx), only, ctx.server.edition(),
+                              ctx.server.layer<LockWatch>().watching_since_ms(), ctx.now_ms()));
 }
 
 void lock_reset(CommandContext& ctx) {

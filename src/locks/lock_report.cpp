@@ -132,7 +132,7 @@ void reply_event(ReplyBuilder& reply, const Event& event) {
   field(reply, "deadline-ms", event.deadline_ms);
 }
 
-void reply_finding(ReplyBuilder& reply, const Finding& finding) {
+void reply_finding(ReplyBuilder& reply, const Finding& finding, const server::Edition& edition) {
   const FindingWords& words = words_of(finding.kind);
   reply.map(10 + kPartyFields);
   field(reply, "id", finding.id);
@@ -145,7 +145,7 @@ void reply_finding(ReplyBuilder& reply, const Finding& finding) {
   field(reply, "last-ms", finding.last_ms);
   field(reply, "times", finding.times);
   field(reply, "evidence", finding.evidence);
-  field(reply, "remedy", words.remedy);
+  field(reply, "remedy", remedy_of(finding.kind, edition));
 }
 
 }  // namespace latchkey::locks

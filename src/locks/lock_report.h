@@ -13,6 +13,8 @@ void reply_lock(resp::ReplyBuilder& reply, const Record& record, int64_t now_ms)
 void reply_lock_in_full(resp::ReplyBuilder& reply, const Record& record, LockWatch& watch,
                         int64_t now_ms);
 void reply_event(resp::ReplyBuilder& reply, const Event& event);
-void reply_finding(resp::ReplyBuilder& reply, const Finding& finding);
+// `edition`: of the server, whose commands are advised.
+void reply_finding(resp::ReplyBuilder& reply, const Finding& finding,
+                   const server::Edition& edition);
 
 }  // namespace latchkey::locks

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "locks/findings.h"
 #include "locks/lock_words.h"
 #include "unit/catch.h"
 #include "unit/locks/scene.h"
@@ -277,6 +278,38 @@ TEST_CASE("LOCK DOCTOR explains in words", "[locks]") {
   CHECK(report.find("<lock> IFEQ <your value>") != std::string::npos);
   Scene quiet("anna SET lock a NX PX 30000");
   CHECK(quiet.run("carl", "LOCK DOCTOR").find("Nothing is wrong") != std::string::npos);
+}
+
+TEST_CASE("Remedies name commands that the release has", "[locks]") {
+  struct Case {
+    const char* release;
+    bool delex;
+    bool delifeq;
+    bool set_ifeq;
+  };
+  for (const Case& each :
+       {Case{"no", true, false, true}, Case{"redis 8.6", true, false, true},
+        Case{"redis 8.0", false, false, false}, Case{"valkey 8.1", false, false, true},
+        Case{"valkey 9.1", false, true, true}}) {
+    CAPTURE(each.release);
+    const auto edition = server::Edition::parse(each.release);
+    REQUIRE(edition);
+    std::string all;
+    for (const locks::FindingWords& words : locks::all_findings())
+      all += locks::remedy_of(words.kind, *edition);
+    CHECK(all.find('{') == std::string::npos);
+    const auto names = [&all](std::string_view text) {
+      return all.find(text) != std::string::npos;
+    };
+    CHECK(names("DELEX <lock> IFEQ") == each.delex);
+    CHECK(names("DELIFEQ <lock>") == each.delifeq);
+    CHECK(names("IFEQ <your value> PX <milliseconds> replies nil") == each.set_ifeq);
+    CHECK(names("<milliseconds> replies 0") == !each.set_ifeq);
+  }
+  Scene scene("anna SET lock a NX PX 30000; bob DEL lock", "emulate redis 7.0\n");
+  CHECK(scene.run("carl", "LOCK DOCTOR lock").find("DELEX") == std::string::npos);
+  CHECK(scene.run("carl", "LOCK CHECK").find("return redis.call('DEL', KEYS[1])") !=
+        std::string::npos);
 }
 
 TEST_CASE("LOCK TIMELINE draws a lock that nobody has waited for or given back", "[locks]") {
