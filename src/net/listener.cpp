@@ -100,16 +100,25 @@ base::Result<AddressList, int> resolve(const std::string& name, int port) {
   return AddressList(found, freeaddrinfo);
 }
 
+// libuv says EACCES for a directory that is not there.
+int bind_pipe(uv_pipe_t* pipe, const std::string& path) {
+  const int status = uv_pipe_bind(pipe, path.c_str());
+  if (status != UV_EACCES) return status;
+  const std::string directory = path.substr(0, path.rfind('/') + 1);
+  return !directory.empty() && access(directory.c_str(), F_OK) != 0 && errno == ENOENT ? UV_ENOENT
+                                                                                       : status;
+}
+
 // Binds so that the socket is never more accessible than `permissions`, not even between its
 // creation and chmod(), because a client that connected then would stay connected. The umask
 // applies to the whole process: files that other threads create meanwhile are at worst less
 // accessible.
 int bind_with_mode(uv_pipe_t* pipe, const std::string& path, unsigned permissions) {
-  if (permissions == 0) return uv_pipe_bind(pipe, path.c_str());
+  if (permissions == 0) return bind_pipe(pipe, path);
   constexpr mode_t kEverything = 0777;
   const auto mode = static_cast<mode_t>(permissions);
   const mode_t before = umask(kEverything & ~mode);
-  const int status = uv_pipe_bind(pipe, path.c_str());
+  const int status = bind_pipe(pipe, path);
   umask(before);
   if (status != 0) return status;
   // For the bits that the umask cannot set: those beyond owner, group and others.

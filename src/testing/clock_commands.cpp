@@ -99,7 +99,8 @@ void clock_advance(CommandContext& ctx) {
   const auto us = parse_duration_us(ctx.args[kFirstArgument]);
   if (!us)
     return ctx.reply.error(
-        "ERR Invalid duration: a number with ms, s, m, h or d behind it was expected");
+        "ERR Invalid duration: milliseconds, or a number with us, ms, s, m, h or d behind it, was "
+        "expected");
   if (!may_move(ctx)) return;
   if (*us > SettableClock::kMaxUs - ctx.server.data_clock().wall_us())
     return ctx.reply.error("ERR The clock cannot go beyond the year 9999");
@@ -111,7 +112,7 @@ void clock_set(CommandContext& ctx) {
   if (!us)
     return ctx.reply.error(
         "ERR Invalid time: Unix time in seconds, in milliseconds with ms behind it, or "
-        "2024-01-01T00:00:00Z was expected");
+        "2024-01-01T00:00:00Z (or +02:00) was expected");
   if (!may_move(ctx)) return;
   move(ctx, ClockControl::Move::Kind::kTo, *us);
 }

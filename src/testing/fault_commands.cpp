@@ -185,7 +185,8 @@ void fault_add(CommandContext& ctx) {
   while (arguments.more() && !is_word(arguments.peek(), "DO")) {
     if (!read_condition(ctx, arguments, &fault)) return;
   }
-  if (!arguments.word("DO")) return ctx.syntax_error();
+  if (!arguments.word("DO"))
+    return ctx.reply.error("ERR DO and an action were expected. Try FAULT HELP.");
   if (!read_action(ctx, arguments, &fault.action)) return;
   if (!is_about_requests(fault.action.kind) && !fault.selector.is_empty())
     return ctx.reply.error(

@@ -61,15 +61,36 @@ std::optional<int64_t> parse_time_of_day_us(std::string_view text) {
   return us + scaled_us;
 }
 
+// What a time of day ends with, "Z" or "+HH:MM": how far it is ahead of UTC. Takes it off the text.
+std::optional<int64_t> take_offset_us(std::string_view* text) {
+  constexpr size_t kSize = 6;
+  if (text->ends_with('Z') || text->ends_with('z')) {
+    text->remove_suffix(1);
+    return 0;
+  }
+  if (text->size() < kSize) return std::nullopt;
+  const std::string_view offset = text->substr(text->size() - kSize);
+  const bool ahead = offset[0] == '+';
+  const auto hours = number_of(offset.substr(1, 2));
+  const auto minutes = number_of(offset.substr(4));
+  if ((!ahead && offset[0] != '-') || offset[3] != ':' || !hours || !minutes || *hours > 23 ||
+      *minutes > 59)
+    return std::nullopt;
+  text->remove_suffix(kSize);
+  const int64_t us = (*hours * 60 + *minutes) * int64_t{60} * kSecondUs;
+  return ahead ? us : -us;
+}
+
 std::optional<int64_t> parse_iso_us(std::string_view text) {
   const auto date_us = parse_date_us(text.substr(0, 10));
   if (!date_us || text.size() == 10) return date_us;
-  const bool has_time =
-      (text[10] == 'T' || text[10] == 't') && (text.back() == 'Z' || text.back() == 'z');
-  if (!has_time || text.size() < 12) return std::nullopt;
-  const auto time_us = parse_time_of_day_us(text.substr(11, text.size() - 12));
+  if (text[10] != 'T' && text[10] != 't') return std::nullopt;
+  std::string_view time = text.substr(11);
+  const auto offset_us = take_offset_us(&time);
+  if (!offset_us) return std::nullopt;
+  const auto time_us = parse_time_of_day_us(time);
   if (!time_us) return std::nullopt;
-  return *date_us + *time_us;
+  return *date_us + *time_us - *offset_us;
 }
 
 }  // namespace

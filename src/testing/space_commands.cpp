@@ -199,7 +199,7 @@ void reply_space(CommandContext& ctx, const Spaces::Space& space) {
   ctx.reply.bulk("keys");
   ctx.reply.integer(static_cast<int64_t>(keys));
   ctx.reply.bulk("keep");
-  ctx.reply.integer(space.keep ? 1 : 0);
+  ctx.reply.integer(space.stays() ? 1 : 0);
   ctx.reply.bulk("port");
   ctx.reply.integer(space.port);
   ctx.reply.bulk("unixsocket");

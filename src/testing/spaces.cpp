@@ -30,11 +30,8 @@ constexpr char kReleaseMark = '~';
 // The edition that "redis-7.0" or "latchkey" names.
 std::optional<Edition> parse_release(std::string_view tag) {
   if (tag == "latchkey") return Edition();
-  std::string text(tag);
-  const size_t dash = text.find('-');
-  if (dash == std::string::npos) return std::nullopt;
-  text[dash] = ' ';
-  return Edition::parse(text);
+  if (tag.find('-') == std::string_view::npos) return std::nullopt;
+  return Edition::parse(tag);
 }
 
 }  // namespace
@@ -163,7 +160,8 @@ base::Result<> Spaces::listen(Space& space, int port) {
   values.port_auto = false;
   if (!opened) {
     values.port = 0;
-    return base::fail(port == 0 ? "No port is free" : "The space cannot listen on this port");
+    return base::fail(port == 0 ? "No port is free"
+                                : "The space cannot listen on this port; the log says why");
   }
   space.port = values.port;
   // A client may come before the next look at the spaces.
@@ -181,7 +179,7 @@ base::Result<> Spaces::listen(Space& space, const std::string& socket) {
   values.port = port;
   if (!opened) {
     values.unixsocket.clear();
-    return base::fail("The space cannot listen at this path");
+    return base::fail("The space cannot listen at this path; the log says why");
   }
   space.socket = socket;
   wake(space);
@@ -337,8 +335,7 @@ void Spaces::look_after_spaces() {
     }
     const bool wanted = std::any_of(moves_.begin(), moves_.end(),
                                     [&](const Move& move) { return move.name == space->name; });
-    const bool kept = space->keep || space->port != 0 || !space->socket.empty();
-    if (!kept && !wanted && now_ms - space->empty_since_ms >= linger_ms) drop(*space);
+    if (!space->stays() && !wanted && now_ms - space->empty_since_ms >= linger_ms) drop(*space);
   }
 }
 

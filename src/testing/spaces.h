@@ -62,6 +62,8 @@ class Spaces final : public server::SpaceGate {
     std::unique_ptr<SpaceServer> host;
 
     server::Server& server() const { return host->server(); }
+    // Whether it is dropped by request only, and not when it has had no clients for a while.
+    bool stays() const { return keep || port != 0 || !socket.empty(); }
   };
 
   // Makes the server of a space that stands for that edition.

@@ -131,6 +131,15 @@ int option_of(int socket, int level, int name) {
 
 }  // namespace
 
+TEST_CASE("A socket in a directory that is not there is told as such", "[net]") {
+  const TemporaryDirectory directory;
+  CHECK(Opened((directory.path() / "nowhere" / "socket").string(), 0).error ==
+        "No such file or directory");
+  CHECK(Opened((directory.path() / "nowhere" / "socket").string(), 0700).error ==
+        "No such file or directory");
+  CHECK(Opened((directory.path() / "socket").string(), 0).error.empty());
+}
+
 TEST_CASE("A listening socket is marked, where that is permitted", "[listener]") {
   net::Loop loop;
   const auto listener = net::Listener::tcp(loop, "127.0.0.1", 0, 1,

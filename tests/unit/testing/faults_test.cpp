@@ -155,7 +155,7 @@ TEST_CASE("FAULT ADD refuses what it does not understand") {
   const std::string trickle = error("ERR TRICKLE takes <bytes>/<ms>, such as 10/5");
   const std::string number = error("ERR value is not an integer or out of range");
   CHECK(add("DROP now") == kSyntaxError);
-  CHECK(add("COMMAND get") == kSyntaxError);
+  CHECK(add("COMMAND get") == error("ERR DO and an action were expected. Try FAULT HELP."));
   CHECK(add("COMMAND get DO") == kSyntaxError);
   CHECK(add("DO DROP now") == kSyntaxError);
   CHECK(add("DO NOSUCH") == error("ERR unknown action 'NOSUCH'. Try FAULT HELP."));

@@ -79,6 +79,8 @@ TEST_CASE("A space listens at one port, which it keeps", "[spaces]") {
   REQUIRE(port.starts_with(":"));
   CHECK(port != integer(0));
   CHECK(main.run("SPACE LISTEN a") == port);
+  main.run("SPACE LISTEN other");
+  CHECK(main.run("SPACE INFO other").find("keep\r\n:1\r\n") != std::string::npos);
   CHECK(main.run("SPACE LISTEN a 1") ==
         error("ERR The space listens on port " + port.substr(1, port.size() - 3) + " already"));
 }
@@ -398,9 +400,10 @@ TEST_CASE("A space nobody is in goes after space-linger-ms unless it is kept", "
     CHECK(main.run("SPACE INFO " + std::string(name)).starts_with("*18\r\n"));
   visitor.turn();
   // The time counts from when its last client has left.
-  CHECK(visitor.ask("SPACE ENTER MAIN\r\n") == kOk);
   wait(60'000);
   CHECK(main.run("SPACE INFO visited").starts_with("*18\r\n"));
+  CHECK(visitor.ask("SPACE ENTER MAIN\r\n") == kOk);
+  wait(0);
   wait(4999);
   CHECK(main.run("SPACE INFO visited").starts_with("*18\r\n"));
   wait(1);
@@ -471,7 +474,7 @@ TEST_CASE("A space listens at one unix socket, which nobody else has", "[spaces]
   CHECK(directory.read("file") == "text");
   const std::string unreachable = directory.path() / "none" / "socket";
   CHECK(main.run("SPACE LISTEN b " + unreachable) ==
-        error("ERR The space cannot listen at this path"));
+        error("ERR The space cannot listen at this path; the log says why"));
   {
     Peer peer(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     peer.connect(path);

@@ -36,6 +36,10 @@ TEST_CASE("Points in time are dates, seconds or milliseconds", "[test_commands]"
   CHECK(parse_instant_us("2024-01-01t00:00:00z") == kDay);
   CHECK(parse_instant_us("2024-01-01") == kDay);
   CHECK(parse_instant_us("2024-01-01T00:00:00.25Z") == kDay + 250'000);
+  CHECK(parse_instant_us("2024-01-01T00:00:00+00:00") == kDay);
+  CHECK(parse_instant_us("2024-01-01T02:30:00.500000+02:30") == kDay + 500'000);
+  CHECK(parse_instant_us("2023-12-31T23:00:00-01:00") == kDay);
+  CHECK(parse_instant_us("1970-01-01T23:59:00+23:59") == 0);
   CHECK(parse_instant_us("2024-02-29T23:59:59Z") == kDay + 60 * 86'400'000'000 - 1'000'000);
   CHECK(parse_instant_us("1704067200") == kDay);
   CHECK(parse_instant_us("1704067200.5") == kDay + 500'000);
@@ -60,6 +64,16 @@ TEST_CASE("What is no point in time is refused", "[test_commands]") {
                                       "2024-01-01T00:00Z",
                                       "2024-01-01T00:00:00.Z",
                                       "2024-01-01T00:00:00.1234567Z",
+                                      "2024-01-01T00:00:00+0000",
+                                      "2024-01-01T00:00:00+00:60",
+                                      "2024-01-01T00:00:00+24:00",
+                                      "2024-01-01T00:00:00*00:00",
+                                      "2024-01-01T00:00:00+0x:00",
+                                      "2024-01-01T00:00:00+00:0x",
+                                      "2024-01-01T+00:00",
+                                      "2024-01-01T00:00",
+                                      "1970-01-01T00:00:00+00:01",
+                                      "9999-12-31T23:59:59-00:01",
                                       "2024-01-01T",
                                       "2024-01-01TZ",
                                       "2024-1-1",
