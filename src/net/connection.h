@@ -105,7 +105,8 @@ class Connection {
   // Sends as much as the socket takes, or waits for Loop::release_output() if the loop holds
   // output; the rest follows when the socket is ready. With an I/O thread it sends before the loop
   // waits, or at once if there is much. A stream that has failed is told of by the loop, in a later
-  // turn: the connection and its handler are there when this returns.
+  // turn: the connection and its handler are there when this returns. Only a layer that cannot
+  // encrypt any more has on_disconnect() called at once.
   void flush();
   // Sends at once what flush() has left to the end of the turn, as far as the socket takes it;
   // without callbacks.
