@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "composition/whole_server.h"
+#include "server/tasks.h"
 #include "unit/catch.h"
 #include "unit/required.h"
 #include "unit/server_fixture.h"
