@@ -3,6 +3,7 @@
 #include <uv.h>
 
 #include <algorithm>
+#include <csignal>
 #include <utility>
 
 #include "base/assert.h"
@@ -19,6 +20,8 @@ Loop::Loop()
     : read_buffer_(new char[kReadSize]),
       loop_(std::make_unique<uv_loop_t>()),
       hooks_(std::make_unique<Hooks>()) {
+  // libuv writes to a connection that its peer has closed without MSG_NOSIGNAL.
+  std::signal(SIGPIPE, SIG_IGN);
   LK_ASSERT(uv_loop_init(loop_.get()) == 0);
   loop_->data = this;
   uv_prepare_init(loop_.get(), &hooks_->prepare);

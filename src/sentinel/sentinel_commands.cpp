@@ -4,6 +4,7 @@
 #include <array>
 #include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/text/glob.h"
@@ -291,11 +292,19 @@ constexpr std::string_view kHelpOfValkeysNames[] = {
     "    MASTER, as Valkey calls it.",
 };
 
+constexpr std::pair<std::string_view, std::string_view> kPlurals[] = {{"masters", "primaries"},
+                                                                      {"MASTERS", "PRIMARIES"}};
+
 void reply_help_in_words_of_valkey(CommandContext& ctx) {
   std::vector<std::string> worded;
   for (const std::string_view line : kHelp) {
     std::array<char, 256> room;
-    worded.emplace_back(in_words_of_valkey(line, room));
+    std::string& text = worded.emplace_back(in_words_of_valkey(line, room));
+    // Elsewhere Valkey keeps the plural.
+    for (const auto& [from, to] : kPlurals) {
+      if (const size_t at = text.find(from); at != std::string::npos)
+        text.replace(at, from.size(), to);
+    }
   }
   const std::vector<std::string_view> lines(worded.begin(), worded.end());
   reply_help(ctx, lines);

@@ -13,9 +13,8 @@ struct Word {
   std::string_view to;
 };
 
-constexpr Word kWords[] = {{"master", "primary"},    {"Master", "Primary"},
-                           {"MASTER", "PRIMARY"},    {"masters", "primaries"},
-                           {"MASTERS", "PRIMARIES"}, {"Redis", "Valkey"}};
+constexpr Word kWords[] = {
+    {"master", "primary"}, {"Master", "Primary"}, {"MASTER", "PRIMARY"}, {"Redis", "Valkey"}};
 
 bool is_part_of_word(char byte) {
   return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||

@@ -134,9 +134,9 @@ int option_of(int socket, int level, int name) {
 TEST_CASE("A socket in a directory that is not there is told as such", "[net]") {
   const TemporaryDirectory directory;
   CHECK(Opened((directory.path() / "nowhere" / "socket").string(), 0).error ==
-        "No such file or directory");
+        "bind: No such file or directory");
   CHECK(Opened((directory.path() / "nowhere" / "socket").string(), 0700).error ==
-        "No such file or directory");
+        "bind: No such file or directory");
   CHECK(Opened((directory.path() / "socket").string(), 0).error.empty());
 }
 
