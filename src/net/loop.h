@@ -36,6 +36,7 @@ class Loop {
     uint64_t longest_turn_ticks = 0;
   };
 
+  // Has the process ignore SIGPIPE.
   Loop();
   ~Loop();
   Loop(const Loop&) = delete;

@@ -88,7 +88,6 @@ void Shutdown::watch_signals() {
   handle(SIGTERM, on_signal);
   handle(SIGINT, on_signal);
   std::signal(SIGHUP, SIG_IGN);
-  std::signal(SIGPIPE, SIG_IGN);
   // Retries a signal that could not be served when it arrived.
   server_.hooks().tick.add([this] { serve_signal(); });
 }

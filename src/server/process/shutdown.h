@@ -35,7 +35,7 @@ class Shutdown {
   Shutdown& operator=(const Shutdown&) = delete;
 
   // SIGTERM and SIGINT shut the server down as shutdown-on-sigterm and shutdown-on-sigint say; a
-  // second SIGINT exits at once, whatever the server is doing. SIGHUP and SIGPIPE are ignored.
+  // second SIGINT exits at once, whatever the server is doing. SIGHUP is ignored.
   // Signals belong to the process: of several servers the last one that watches them receives them.
   void watch_signals();
 
