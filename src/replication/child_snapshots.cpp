@@ -1,9 +1,5 @@
 #include "replication/child_snapshots.h"
 
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstring>
 #include <utility>
 
@@ -11,6 +7,7 @@
 #include "persist/rdb/byte_stream.h"
 #include "persist/rdb/rdb_file.h"
 #include "persist/snapshot_file.h"
+#include "replication/child_pipe.h"
 #include "replication/socket_sink.h"
 #include "server/server.h"
 
@@ -30,14 +27,6 @@ void add_place(const SnapshotPlace& place, persist::WriteOptions* options) {
                   {"repl-offset", std::to_string(place.offset)}};
   options->with_keys = !place.without_keys;
   options->with_functions = !place.without_functions;
-}
-
-// In the child: signals the end of the data, and waits until the server has read it.
-void end_pipe(int pipe) {
-  shutdown(pipe, SHUT_WR);
-  char byte;
-  while (read(pipe, &byte, 1) < 0 && errno == EINTR) {
-  }
 }
 
 }  // namespace
@@ -68,7 +57,7 @@ bool ChildSnapshots::begin_pipe(const SnapshotPlace& place, int pipe, Done done)
   const auto work = [this, place, pipe](persist::ChildProgress& progress) {
     persist::DescriptorSink sink(base::disk(), pipe);
     if (!write(sink, place, progress)) return false;
-    end_pipe(pipe);
+    ChildPipe::end(pipe);
     return true;
   };
   return start(work, {pipe}, std::move(done), "parent process pipe");

@@ -22,8 +22,6 @@ namespace {
 
 constexpr size_t kMarkSize = 40;
 constexpr size_t kReadSize = 64 * 1024;
-// Bytes sent in one turn of the loop; after that others are served.
-constexpr size_t kMaxPerTurn = 8 * 1024 * 1024;
 constexpr std::string_view kFailed = "-BGSAVE failed, replication can't continue\r\n";
 
 // Whether the child may write the dataset to the replica's socket: nothing of this process is on
@@ -43,7 +41,6 @@ FullSync::FullSync(server::Server& server, Replication& replication,
 }
 
 FullSync::~FullSync() {
-  close_pipe();
   for (const auto& [replica, file] : files_) close(file.descriptor);
 }
 
@@ -210,7 +207,7 @@ void FullSync::file_done(bool ok) {
 
 void FullSync::send_file(Replica& replica) {
   for (size_t sent = 0; send_some(replica); sent += kReadSize) {
-    if (sent < kMaxPerTurn) continue;
+    if (sent < ChildPipe::kMaxPerTurn) continue;
     go_on_soon();
     return;
   }
@@ -221,7 +218,7 @@ void FullSync::send_file(Replica& replica) {
 bool FullSync::send_some(Replica& replica) {
   File& file = files_[&replica];
   server::Client& client = replica.client;
-  if (client.pending_output() > kMaxPending) return false;
+  if (client.pending_output() > ChildPipe::kMaxPending) return false;
   const auto wanted = static_cast<size_t>(std::min<uint64_t>(kReadSize, file.left));
   resp::OutputBuffer& out = client.out();
   const ssize_t count = read(file.descriptor, out.reserve(kReadSize), wanted);
@@ -260,11 +257,7 @@ void FullSync::move_on() {
       if (files_.contains(replica)) send_file(*replica);
     }
   }
-  for (size_t taken = 0; pipe_ >= 0 && take_from_pipe(); taken += kReadSize) {
-    if (taken < kMaxPerTurn) continue;
-    go_on_soon();
-    break;
-  }
+  if (pipe_ != nullptr) take_from_pipe();
 }
 
 void FullSync::go_on_soon() {
@@ -305,24 +298,16 @@ bool FullSync::begin_sockets(const std::vector<Replica*>& group, const SnapshotP
 }
 
 bool FullSync::open_pipe(const SnapshotPlace& place) {
-  int ends[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+  std::unique_ptr<ChildPipe> pipe = ChildPipe::open(server_.loop());
+  if (pipe == nullptr) {
     server_.log().warning("Can't create a pipe for the RDB transfer: " +
                           std::string(strerror(errno)));
     return false;
   }
-  fcntl(ends[0], F_SETFL, O_NONBLOCK);
-  const bool begun = snapshots_->begin_pipe(place, ends[1], [this](bool ok) { pipe_done(ok); });
-  close(ends[1]);
-  if (!begun) {
-    close(ends[0]);
+  if (!snapshots_->begin_pipe(place, pipe->child_end(), [this](bool ok) { pipe_done(ok); }))
     return false;
-  }
-  pipe_ = ends[0];
-  if (server_.loop() == nullptr) return true;
-  // The pipe is read at the end of the turn.
-  pipe_watcher_ = std::make_unique<net::DescriptorWatcher>(*server_.loop(), pipe_, [] {});
-  pipe_watcher_->start();
+  pipe->close_child_end();
+  pipe_ = std::move(pipe);
   return true;
 }
 
@@ -333,39 +318,29 @@ void FullSync::tell_place(Replica& channel, const SnapshotPlace& place) {
   if (channel.client.connection() != nullptr) channel.client.connection()->flush();
 }
 
-bool FullSync::take_from_pipe() {
-  std::vector<Replica*> receivers = in_state(ReplicaState::kWaitsForEnd, true);
-  const bool full = std::any_of(receivers.begin(), receivers.end(), [](const Replica* replica) {
-    return replica->client.pending_output() > kMaxPending;
-  });
-  if (full) {
-    // The connections call when the slowest has sent some output.
-    if (pipe_watcher_ != nullptr) pipe_watcher_->stop();
-    if (server_.loop() != nullptr && server_.loop()->holds_output()) go_on_soon();
-    return false;
-  }
-  if (pipe_watcher_ != nullptr) pipe_watcher_->start();
-  char bytes[kReadSize];
-  const ssize_t count = read(pipe_, bytes, sizeof bytes);
-  if (count < 0) return false;
-  if (count == 0) {
-    server_.log().logf(LogLevel::kNotice,
-                       "Diskless rdb transfer, done reading from pipe, %zu replicas still up.",
-                       receivers.size());
-    close_pipe();
-    return false;
-  }
-  for (Replica* replica : receivers) {
-    server::Client& client = replica->client;
-    client.out().append({bytes, static_cast<size_t>(count)});
-    if (client.connection() != nullptr) client.connection()->flush();
-  }
-  return true;
+void FullSync::take_from_pipe() {
+  const auto is_full = [this] {
+    return std::ranges::any_of(in_state(ReplicaState::kWaitsForEnd, true), [](const auto* replica) {
+      return replica->client.pending_output() > ChildPipe::kMaxPending;
+    });
+  };
+  const auto take = [this](std::string_view bytes) {
+    for (Replica* replica : in_state(ReplicaState::kWaitsForEnd, true)) {
+      server::Client& client = replica->client;
+      client.out().append(bytes);
+      if (client.connection() != nullptr) client.connection()->flush();
+    }
+  };
+  if (pipe_->pass_on(is_full, take)) return;
+  server_.log().logf(LogLevel::kNotice,
+                     "Diskless rdb transfer, done reading from pipe, %zu replicas still up.",
+                     in_state(ReplicaState::kWaitsForEnd, true).size());
+  pipe_.reset();
 }
 
 void FullSync::pipe_done(bool ok) {
   pipe_begun_ = false;
-  close_pipe();
+  pipe_.reset();
   for (Replica* replica : in_state(ReplicaState::kWaitsForEnd, true)) {
     if (ok) {
       finish_pipe(*replica);
@@ -384,12 +359,6 @@ void FullSync::finish_pipe(Replica& replica) {
                        "streaming");
   if (replica.rdb_channel) return replication_.delivered(replica);
   replication_.put_online(replica, /*waits_for_ack=*/true);
-}
-
-void FullSync::close_pipe() {
-  pipe_watcher_.reset();
-  if (pipe_ >= 0) close(pipe_);
-  pipe_ = -1;
 }
 
 }  // namespace latchkey::replication

@@ -12,7 +12,7 @@
 // stream by their main connections. Those of Valkey's form hold the stream until the main
 // connection asks for it; the child writes to their sockets by itself, unless they are encrypted.
 //
-// At most kMaxPending bytes of the dataset wait in a replica's output.
+// At most ChildPipe::kMaxPending bytes of the dataset wait in a replica's output.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "net/descriptor_watcher.h"
 #include "net/loop.h"
+#include "replication/child_pipe.h"
 #include "replication/replica.h"
 #include "replication/snapshot_maker.h"
 
@@ -54,8 +54,6 @@ class FullSync {
   void move_on();
 
  private:
-  static constexpr size_t kMaxPending = 256 * 1024;
-
   // A file that is being sent to one replica.
   struct File {
     int descriptor;
@@ -81,10 +79,8 @@ class FullSync {
   bool send_some(Replica& replica);
   void finish_file(Replica& replica);
   void drop_file(const Replica& replica);
-  // False when the pipe has no data now, or a replica's output is full.
-  bool take_from_pipe();
+  void take_from_pipe();
   void pipe_done(bool ok);
-  void close_pipe();
   void finish_pipe(Replica& replica);
   void go_on_soon();
   void send(Replica& replica, std::string_view bytes);
@@ -97,8 +93,7 @@ class FullSync {
   std::unordered_map<const Replica*, File> files_;
   bool file_begun_ = false;  // by this object, and not done yet
 
-  int pipe_ = -1;  // its reading end, until all was read
-  std::unique_ptr<net::DescriptorWatcher> pipe_watcher_;
+  std::unique_ptr<ChildPipe> pipe_;  // until all was read
   bool pipe_begun_ = false;  // the child that writes to it, or to sockets, has not ended yet
   std::string mark_;
 };

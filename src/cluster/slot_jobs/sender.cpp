@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -22,6 +23,7 @@
 
 namespace latchkey::cluster {
 
+using replication::ChildPipe;
 using server::PauseControl;
 
 namespace {
@@ -46,12 +48,11 @@ std::string encoded(std::span<const std::string_view> words) {
   return request;
 }
 
-bool write_snapshot(server::Server& server, const SlotSet& slots, net::Connection& to,
+bool write_snapshot(server::Server& server, const SlotSet& slots, int to,
                     persist::ChildProgress& progress) {
   const int delay_us = server.settings().rdb_key_save_delay;
   if (delay_us > 0) progress.expect_slow_keys();
-  replication::SocketSink sink(to.descriptor(),
-                               static_cast<int>(server.settings().repl_timeout * kMsPerSecond));
+  replication::SocketSink sink(to, static_cast<int>(server.settings().repl_timeout * kMsPerSecond));
   uint64_t keys = 0;
   const bool done = write_slot_requests(sink, server, slots, [&] {
     progress.key_written();
@@ -217,11 +218,16 @@ void JobSender::start_snapshot() {
   persist::BackgroundChild& child = server_.layer<persist::Persistence>().child();
   net::Connection* const connection = channel_->connection();
   if (child.running() || server_.tasks().any() || connection->pending_output() > 0) return;
-  // The child would encrypt what this process knows nothing of.
-  if (connection->layer() != nullptr)
-    return fail("Slots are sent to this target over TLS only by CLUSTER MIGRATION");
-  const auto work = [this, connection](persist::ChildProgress& progress) {
-    return write_snapshot(server_, job_.slots, *connection, progress);
+  if (connection->layer() != nullptr) {
+    pipe_ = ChildPipe::open(server_.loop());
+    if (pipe_ == nullptr)
+      return fail("Failed to start the snapshot: pipe: " + std::string(strerror(errno)));
+  }
+  const int descriptor = pipe_ != nullptr ? pipe_->child_end() : connection->descriptor();
+  const auto work = [this, descriptor](persist::ChildProgress& progress) {
+    if (!write_snapshot(server_, job_.slots, descriptor, progress)) return false;
+    if (pipe_ != nullptr) ChildPipe::end(descriptor);
+    return true;
   };
   const auto ended = [host = &host_, name = job_.name](const persist::ChildEnd& end) {
     host->snapshot_ended(name, end.done, end.copied_bytes);
@@ -230,9 +236,10 @@ void JobSender::start_snapshot() {
                                               .keys_total = keys_in_slots(server_, job_.slots),
                                               .work = work,
                                               .ended = ended,
-                                              .keep_open = {connection->descriptor()}});
+                                              .keep_open = {descriptor}});
   if (!started) return fail("Failed to start the snapshot: " + started.error());
   server_.log().notice(job_.title() + ": snapshot started by pid " + std::to_string(child.pid()));
+  if (pipe_ != nullptr) pipe_->close_child_end();
   child_runs_ = true;
   stream_ = std::make_unique<SlotStream>(
       server_, job_.slots,
@@ -241,6 +248,18 @@ void JobSender::start_snapshot() {
   enter(JobState::kSnapshotting);
 }
 
+void JobSender::pass_on_snapshot() {
+  const auto is_full = [this] {
+    const net::Connection* const connection = channel_->connection();
+    return connection == nullptr || connection->pending_output() > ChildPipe::kMaxPending;
+  };
+  pipe_->pass_on(is_full, [this](std::string_view bytes) {
+    channel_->connection()->out().append(bytes);
+    channel_->connection()->flush();
+  });
+}
+
+// The child ends when all that it has written was read.
 void JobSender::snapshot_ended(bool done, size_t copied_bytes) {
   if (!std::exchange(child_runs_, false) || over_) return;
   job_.copied_bytes = copied_bytes;
@@ -282,7 +301,8 @@ void JobSender::tell(std::string_view what) {
 
 size_t JobSender::waiting_bytes() const {
   const net::Connection* const connection = channel_->connection();
-  return kept_.size() + (connection != nullptr ? connection->pending_output() : 0);
+  // The snapshot is no write.
+  return kept_.size() + (connection != nullptr && !child_runs_ ? connection->pending_output() : 0);
 }
 
 void JobSender::pause_writes() {
@@ -328,6 +348,7 @@ void JobSender::work() {
   check_times();
   if (over_ || job_.state < JobState::kWaitingToSnapshot) return;
   if (job_.state == JobState::kWaitingToSnapshot) start_snapshot();
+  if (!over_ && child_runs_ && pipe_ != nullptr) pass_on_snapshot();
   if (over_ || child_runs_) return;
   if (pause_requested_) pause_writes();
   if (server_.machine_ms() - told_ms_ >= kAckIntervalMs) tell("ACK");

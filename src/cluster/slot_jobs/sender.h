@@ -15,7 +15,8 @@
 //     <- CLUSTER SYNCSLOTS REQUEST-FAILOVER  the target has applied everything
 //     -> CLUSTER SYNCSLOTS FAILOVER-GRANTED  the target takes the slots over
 // Both sides say CLUSTER SYNCSLOTS ACK once a second, except this one while a forked child writes
-// the snapshot to the socket. What is written to the slots meanwhile is kept here.
+// the snapshot: to the socket, or over TLS to a pipe, for only this process can encrypt for a
+// connection that it uses later. What is written to the slots meanwhile is kept here.
 #pragma once
 
 #include <cstddef>
@@ -29,6 +30,7 @@
 #include "cluster/slot_jobs/job.h"
 #include "cluster/slot_migration/node_channel.h"
 #include "cluster/slot_migration/slot_stream.h"
+#include "replication/child_pipe.h"
 #include "resp/request_parser.h"
 
 namespace latchkey::server {
@@ -82,6 +84,7 @@ class JobSender final : private NodeChannel::Owner {
   void read_reply(std::string_view line);
   void read_request(std::span<const std::string_view> words);
   void start_snapshot();
+  void pass_on_snapshot();
   void take_write(int database, std::string_view request);
   void send(std::string_view bytes);
   void tell(std::string_view what);
@@ -95,6 +98,7 @@ class JobSender final : private NodeChannel::Owner {
   std::unique_ptr<NodeChannel> channel_;
   server::Client* shown_ = nullptr;  // in CLIENT LIST, while it is connected
   std::unique_ptr<SlotStream> stream_;
+  std::unique_ptr<replication::ChildPipe> pipe_;  // null: the child writes to the socket
   resp::RequestParser parser_;
   resp::Arguments words_;
   std::string kept_;  // writes, until the snapshot is sent

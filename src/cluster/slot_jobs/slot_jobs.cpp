@@ -97,6 +97,8 @@ bool SlotJobs::may_pause_writes() const {
 }
 
 void SlotJobs::snapshot_ended(const std::string& name, bool done, size_t copied_bytes) {
+  // A flush kills the child as well, whose end may be seen before the turn's.
+  end_if_flushed();
   const SlotJob* const job = jobs_.find(name);
   JobSender* const sender = job != nullptr ? sender_of(*job) : nullptr;
   if (sender != nullptr) sender->snapshot_ended(done, copied_bytes);
@@ -367,6 +369,10 @@ void SlotJobs::adopt(std::span<const server::SlotImport> imports) {
 
 // --- Periodic work -------------------------------------------------------------------------------
 
+void SlotJobs::end_if_flushed() {
+  if (std::exchange(flushed_, false)) end_all("Data was flushed", /*cancels=*/false);
+}
+
 void SlotJobs::tick() {
   for (size_t i = 0; i < receivers_.size(); ++i) receivers_[i]->tick();
   end_turn();
@@ -374,7 +380,7 @@ void SlotJobs::tick() {
 }
 
 void SlotJobs::end_turn() {
-  if (std::exchange(flushed_, false)) end_all("Data was flushed", /*cancels=*/false);
+  end_if_flushed();
   for (size_t i = 0; i < receivers_.size(); ++i) receivers_[i]->begin();
   for (size_t i = 0; i < senders_.size(); ++i) senders_[i]->work();
   stopped_senders_.clear();

@@ -122,6 +122,7 @@ class SlotJobs final : private JobSender::Host,
   void dataset_flushed() override { flushed_ = true; }
 
   void end_all(const std::string& message, bool cancels);
+  void end_if_flushed();
   JobSender* sender_of(const SlotJob& job) const;
   JobReceiver* receiver_of(const SlotJob& job) const;
   void end(SlotJob& job, JobState state, const std::string& message);

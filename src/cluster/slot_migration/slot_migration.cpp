@@ -262,6 +262,8 @@ void SlotMigration::session_closing(const NodeSession& session) {
 }
 
 void SlotMigration::snapshot_sent(const std::string& task_id, bool done) {
+  // A flush kills the child as well, whose end may be seen before the turn's.
+  end_if_flushed();
   if (exporting_ != nullptr && exporting_->id == task_id) exporter_->snapshot_ended(done);
 }
 

@@ -17,15 +17,18 @@ def jobs(client):
 
 
 @needs_valkey
-class Migrations(SlotMigrationTestCase):
-    """CLUSTER MIGRATESLOTS between nodes of both products."""
+class MigrationsTestCase(SlotMigrationTestCase):
+    def start(self, program, **own):
+        """A node, and the port that other nodes know it by."""
+        server = harness.Server(program, **own)
+        return server, server.port
 
     def nodes_of(self, *products):
         """Masters of a half of the slots each."""
         self.servers = []
         for program, own in products:
-            server = harness.Server(program, cluster_enabled="yes", cluster_node_timeout=1000, cluster_databases="4", enable_debug_command="yes",
-                                    repl_diskless_sync_delay="0", **own)
+            server, port = self.start(program, cluster_enabled="yes", cluster_node_timeout=1000, cluster_databases="4", enable_debug_command="yes",
+                                      repl_diskless_sync_delay="0", **own)
             self.addCleanup(server.stop)
             self.servers.append(server)
         for server, (first, last) in zip(self.servers, ((0, 8191), (8192, 16383))):
@@ -33,7 +36,7 @@ class Migrations(SlotMigrationTestCase):
                 client.call("CLUSTER", "ADDSLOTSRANGE", first, last)
         with self.servers[0].connect() as client:
             client.call("CLUSTER", "SET-CONFIG-EPOCH", "1")
-            client.call("CLUSTER", "MEET", "127.0.0.1", self.servers[1].port)
+            client.call("CLUSTER", "MEET", "127.0.0.1", port)
         self.wait_until_up(self.servers)
         return self.servers
 
@@ -92,6 +95,26 @@ class Migrations(SlotMigrationTestCase):
             self.assertEqual(client.call("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", "0", "1", "NODE", self.identity(source)), "OK")
         self.assertEqual(self.ended(target, 2)["state"], "success")
         self.eventually(lambda: {key: self.contents(source).get(key) for key in before} == before, "the way back")
+
+    def begin_slowly(self, *products):
+        """A migration of slot 0, whose snapshot takes its time."""
+        source, target = self.nodes_of(*products)
+        with source.connect() as client:
+            for i in range(20):
+                client.call("SET", "{06S}%d" % i, "v")
+            client.call("CONFIG", "SET", "rdb-key-save-delay", "200000")
+            client.call("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", "0", "0", "NODE", self.identity(target))
+            self.eventually(lambda: jobs(client)[0]["state"] == "snapshotting", "the snapshot")
+        return source, target
+
+    def check_nothing_came(self, source, target):
+        with target.connect() as client, source.connect() as other:
+            self.eventually(lambda: client.call("CLUSTER", "COUNTKEYSINSLOT", "0") == 0 and client.call("DBSIZE") == 0, "the deletion")
+            self.assertEqual(other.call("SET", "{06S}0", "w"), "OK")
+
+
+class Migrations(MigrationsTestCase):
+    """CLUSTER MIGRATESLOTS between nodes of both products."""
 
     def test_between_two_nodes(self):
         self.check(PRODUCTS[0], PRODUCTS[0])
@@ -211,22 +234,6 @@ class Migrations(SlotMigrationTestCase):
             replies.append(said)
         for mine, real in zip(*replies):
             self.assertEqual(mine, real)
-
-    def begin_slowly(self, *products):
-        """A migration of slot 0, whose snapshot takes its time."""
-        source, target = self.nodes_of(*products)
-        with source.connect() as client:
-            for i in range(20):
-                client.call("SET", "{06S}%d" % i, "v")
-            client.call("CONFIG", "SET", "rdb-key-save-delay", "200000")
-            client.call("CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", "0", "0", "NODE", self.identity(target))
-            self.eventually(lambda: jobs(client)[0]["state"] == "snapshotting", "the snapshot")
-        return source, target
-
-    def check_nothing_came(self, source, target):
-        with target.connect() as client, source.connect() as other:
-            self.eventually(lambda: client.call("CLUSTER", "COUNTKEYSINSLOT", "0") == 0 and client.call("DBSIZE") == 0, "the deletion")
-            self.assertEqual(other.call("SET", "{06S}0", "w"), "OK")
 
     def test_a_cancelled_migration_leaves_nothing_behind(self):
         for products in ((PRODUCTS[0],) * 2, PRODUCTS, PRODUCTS[::-1]):
@@ -498,9 +505,11 @@ class Leaving(ClusterTestCase):
             self.addCleanup(server.stop)
             self.servers.append(server)
         self.create(self.servers[:3])
-        self.cluster("add-node", self.place(self.servers[3]), self.place(self.servers[0]), "--cluster-slave",
-                     "--cluster-master-id", self.identity(self.servers[2]))
+        self.cluster("add-node", self.place(self.servers[3]), self.place(self.servers[0]))
+        # A master of Valkey's hands over to a replica whose node it knew when the link was made.
         self.wait_until_up(self.servers)
+        with self.servers[3].connect() as client:
+            client.call("CLUSTER", "REPLICATE", self.identity(self.servers[2]))
         self.eventually(lambda: self.link_is_up(self.servers[3]), "the link")
         return self.servers
 
