@@ -43,6 +43,7 @@ void Discovery::note_process(Instance& instance, const std::string& run_id) {
 }
 
 void Discovery::note_replicas(Master& master, const InfoReply& info) {
+  master.knows_failover = info.tells_failover_state;
   bool found = false;
   for (const InfoReply::Replica& said : info.replicas) {
     const Address address = sentinel_.make_address(said.host, said.port);

@@ -48,9 +48,17 @@ void Failover::force(Master& master) {
   master.set(kForced, true);
 }
 
+void Failover::coordinate(Master& master) {
+  start(master);
+  master.set(kCoordinated, true);
+  sentinel_.judgement().ask_others(master, /*at_once=*/true);
+}
+
 void Failover::abort(Master& master, std::string_view event) {
   sentinel_.event(LogLevel::kWarning, event, master);
-  master.set(kFailover | kForced, false);
+  if (master.has(kCoordinated) && master.failover_state == FailoverState::kWaitPromotion)
+    sentinel_.probes().send_failover_abort(master);
+  master.set(kFailover | kForced | kCoordinated, false);
   enter(master, FailoverState::kNone);
   if (master.promoted == nullptr) return;
   master.promoted->set(kPromoted, false);
@@ -83,6 +91,12 @@ void Failover::finish(Master& master) {
 
 void Failover::advance(Master& master) {
   if (!master.has(kFailover)) return;
+  if (master.has(kOdown) && master.has(kCoordinated)) {
+    // It cannot hand over: the replica is promoted all the same.
+    master.set(kCoordinated, false);
+    if (master.failover_state == FailoverState::kWaitPromotion)
+      enter(master, FailoverState::kSendReplicaOfNoOne);
+  }
   switch (master.failover_state) {
     case FailoverState::kWaitStart:
       return wait_for_election(master);
@@ -127,6 +141,7 @@ void Failover::select_replica(Master& master) {
 }
 
 void Failover::promote_replica(Master& master) {
+  if (master.has(kCoordinated)) return hand_over(master);
   Replica& replica = *master.promoted;
   if (!replica.link->is_connected()) {
     if (timed_out(master)) abort(master, "-failover-abort-slave-timeout");
@@ -137,11 +152,33 @@ void Failover::promote_replica(Master& master) {
   enter(master, FailoverState::kWaitPromotion);
 }
 
+void Failover::hand_over(Master& master) {
+  if (!master.link->is_connected()) {
+    if (timed_out(master)) abort(master, "-failover-abort-master-timeout");
+    return;
+  }
+  const int64_t passed_ms = sentinel_.now_ms() - master.failover_state_changed_ms;
+  const int64_t left_ms = std::max<int64_t>(master.failover_timeout_ms - passed_ms, 1);
+  sentinel_.probes().send_failover(master, *master.promoted, left_ms);
+  sentinel_.event(LogLevel::kNotice, "+failover-state-wait-promotion", *master.promoted);
+  enter(master, FailoverState::kWaitPromotion);
+}
+
+void Failover::refused(Master& master) {
+  if (master.has(kCoordinated) && master.failover_state == FailoverState::kWaitPromotion)
+    abort(master, "-failover-abort-master-refused");
+}
+
 void Failover::promoted(Master& master, Replica& replica) {
   // From here on this is the configuration, and the epoch, unique to this Sentinel, makes it win.
   master.config_epoch = master.failover_epoch;
   enter(master, FailoverState::kReconfReplicas);
   sentinel_.save();
+  if (master.has(kCoordinated)) {
+    master.set(kCoordinated, false);
+    sentinel_.probes().send_failover_end(master);
+    sentinel_.probes().send_failover_end(replica);
+  }
   sentinel_.event(LogLevel::kWarning, "+promoted-slave", replica);
   if ((sentinel_.simulated_failures() & kCrashAfterPromotion) != 0) return sentinel_.host().crash();
   sentinel_.event(LogLevel::kWarning, "+failover-state-reconf-slaves", master);

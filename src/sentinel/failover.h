@@ -4,6 +4,11 @@
 //     none -> wait_start -> select_slave -> send_slaveof_noone -> wait_promotion
 //          -> reconf_slaves -> update_config -> none
 //
+// A coordinated failover is one that the master makes by itself, so that no write is lost: once
+// elected, this Sentinel has it pause writes and hand over to the replica when that has all of them
+// (FAILOVER), and waits for the promotion as above. The protocol is Valkey's, watched between nodes
+// of 9.1. A master that is found down meanwhile is failed over like any other.
+//
 // Up to the promotion it is given up when it takes too long. From the promotion on, the new address
 // is in this Sentinel's hello messages with a greater configuration epoch, and the others take it
 // over.
@@ -29,10 +34,14 @@ class Failover {
   bool start_if_needed(Master& master);
   // Begins one without asking the others. REQUIRES: none is in progress.
   void force(Master& master);
+  // Begins one that the master makes by itself. REQUIRES: none is in progress.
+  void coordinate(Master& master);
   // Takes the next step, if it is time.
   void advance(Master& master);
   // The replica that is to be promoted says that it is a master now.
   void promoted(Master& master, Replica& replica);
+  // The master does not hand over.
+  void refused(Master& master);
   // The promoted replica becomes the master. REQUIRES: state kUpdateConfig.
   void finish(Master& master);
   // The replica that would be promoted, or null.
@@ -47,6 +56,7 @@ class Failover {
   void wait_for_election(Master& master);
   void select_replica(Master& master);
   void promote_replica(Master& master);
+  void hand_over(Master& master);
   void reconfigure_replicas(Master& master);
   void detect_end(Master& master);
   bool is_fit(const Master& master, const Replica& replica);

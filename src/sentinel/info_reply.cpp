@@ -54,6 +54,8 @@ void read_field(std::string_view name, std::string_view value, InfoReply* info) 
     if (value == "slave") info->role = InfoReply::Role::kReplica;
   } else if (names_replica(name)) {
     read_replica(value, info);
+  } else if (name == "master_failover_state") {
+    info->tells_failover_state = true;
   } else if (name == "master_host") {
     if (!value.empty()) info->master_host = value;
   } else if (name == "master_port") {

@@ -21,6 +21,7 @@ struct InfoReply {
   std::optional<Role> role;
   // Of a master: its replicas.
   std::vector<Replica> replicas;
+  bool tells_failover_state = false;  // as those do that know the command FAILOVER
   // Of a replica.
   std::optional<std::string> master_host;
   std::optional<int> master_port;

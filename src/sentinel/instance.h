@@ -37,6 +37,7 @@ enum InstanceFlag : uint32_t {
   kForced = 1u << 8,            // of a master: somebody asked for the failover
   kScriptKillSent = 1u << 9,    // a script that keeps it busy was to be killed
   kRebooting = 1u << 10,        // of a master: another process answers, which is still loading
+  kCoordinated = 1u << 11,      // of a master: it hands over to the replica by itself
 };
 
 struct Master;
@@ -153,6 +154,7 @@ struct Master final : Instance {
   uint64_t failover_epoch = 0;
   std::shared_ptr<Replica> promoted;
   int64_t rebooted_ms = 0;
+  bool knows_failover = false;  // the command FAILOVER, as its INFO tells
 };
 
 inline Replica::Replica(std::string the_name, Address the_address, Master& of, int64_t now_ms)

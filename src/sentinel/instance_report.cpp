@@ -24,6 +24,7 @@ std::string flag_names(const Instance& instance) {
   add(instance.has(kForced), "force_failover");
   add(instance.has(kScriptKillSent), "script_kill_sent");
   add(instance.has(kRebooting), "master_reboot");
+  add(instance.has(kCoordinated), "coordinated_failover");
   return names;
 }
 

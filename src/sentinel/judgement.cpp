@@ -83,7 +83,8 @@ void Judgement::ask_others(Master& master, bool at_once) {
       sentinel->set(kMasterDown, false);
       sentinel->leader.clear();
     }
-    if (!master.has(kSdown) || !sentinel->link->is_connected()) continue;
+    // Of a master that is to hand over, the vote counts alone.
+    if (!master.has(kSdown | kCoordinated) || !sentinel->link->is_connected()) continue;
     if (!at_once && passed < period) continue;
     const bool candidate = master.failover_state != FailoverState::kNone;
     const std::string port = std::to_string(master.address.port);

@@ -106,7 +106,12 @@ void Probes::send_due(Instance& instance) {
   }
   if (now - link.last_pong_ms > ping_period && now - link.last_ping_ms > ping_period / 2)
     send_ping(instance);
-  if (now - instance.last_published_ms > periods.publish) send_hello(instance);
+  // While a master hands over it takes no hello messages: one would wait for the end of the pause,
+  // and what ends that would wait behind it.
+  const bool hands_over =
+      instance.has(kCoordinated) &&
+      static_cast<Master&>(instance).failover_state == FailoverState::kWaitPromotion;
+  if (now - instance.last_published_ms > periods.publish && !hands_over) send_hello(instance);
 }
 
 void Probes::send_ping(Instance& instance) {
@@ -182,14 +187,56 @@ void Probes::send_replicaof(Instance& instance, const Address* address) {
   Link& link = *instance.link;
   const std::string host = address != nullptr ? sentinel_.announced_host(*address) : "NO";
   const std::string port = address != nullptr ? std::to_string(address->port) : "ONE";
-  const std::string_view client = command_of(instance, "CLIENT");
   link.send({command_of(instance, "MULTI")});
   link.send({command_of(instance, "SLAVEOF"), host, port});
   link.send({command_of(instance, "CONFIG"), "REWRITE"});
-  // Clients have to ask a Sentinel again who the master is.
-  link.send({client, "KILL", "TYPE", "normal"});
-  link.send({client, "KILL", "TYPE", "pubsub"});
+  send_kill_clients(instance);
   link.send({command_of(instance, "EXEC")});
+}
+
+// Clients have to ask a Sentinel again who the master is.
+void Probes::send_kill_clients(Instance& instance) {
+  for (const std::string_view type : {"normal", "pubsub"})
+    instance.link->send({command_of(instance, "CLIENT"), "KILL", "TYPE", type});
+}
+
+void Probes::send_failover(Master& master, const Replica& to, int64_t timeout_ms) {
+  Link& link = *master.link;
+  const std::string& host = sentinel_.announced_host(to.address);
+  const std::string port = std::to_string(to.address.port);
+  const std::string timeout = std::to_string(timeout_ms);
+  link.send({command_of(master, "MULTI")});
+  // FAILOVER itself pauses writes only until the role is another, and clients are told of that
+  // later.
+  link.send({command_of(master, "CLIENT"), "PAUSE", timeout, "WRITE"});
+  link.send({command_of(master, "FAILOVER"), "TO", host, port, "TIMEOUT", timeout});
+  link.send({command_of(master, "EXEC")},
+            [this, known = weak(master), epoch = master.failover_epoch](const Reply& reply) {
+              const bool done = reply.is(Reply::Type::kArray) &&
+                                std::ranges::none_of(reply.elements, [](const Reply& element) {
+                                  return element.is(Reply::Type::kError);
+                                });
+              const auto alive = known.lock();
+              if (done || alive == nullptr) return;
+              auto& asked = static_cast<Master&>(*alive);
+              if (asked.failover_epoch == epoch) sentinel_.failover().refused(asked);
+            });
+}
+
+void Probes::send_failover_end(Instance& instance) {
+  Link& link = *instance.link;
+  if (!link.is_connected()) return;
+  link.send({command_of(instance, "MULTI")});
+  link.send({command_of(instance, "CONFIG"), "REWRITE"});
+  send_kill_clients(instance);
+  link.send({command_of(instance, "CLIENT"), "UNPAUSE"});
+  link.send({command_of(instance, "EXEC")});
+}
+
+void Probes::send_failover_abort(Master& master) {
+  if (!master.link->is_connected()) return;
+  master.link->send({command_of(master, "FAILOVER"), "ABORT"});
+  master.link->send({command_of(master, "CLIENT"), "UNPAUSE"});
 }
 
 }  // namespace latchkey::sentinel

@@ -27,12 +27,20 @@ class Probes {
   // SLAVEOF with what belongs to it, as one transaction. A null address: NO ONE. REQUIRES:
   // link->is_connected().
   void send_replicaof(Instance& instance, const Address* address);
+  // Has the master hand over to that replica within this time, during which it takes no writes; if
+  // it does not, Failover::refused() is called. REQUIRES: link->is_connected().
+  void send_failover(Master& master, const Replica& to, int64_t timeout_ms);
+  // The end of that for both servers: writes go on, and clients have to ask who the master is.
+  void send_failover_end(Instance& instance);
+  // The master keeps its role, if it has it still, and writes go on.
+  void send_failover_abort(Master& master);
 
  private:
   void send_ping(Instance& instance);
   void send_info(Instance& instance);
   void took_ping_reply(Instance& instance, const Reply& reply);
   void introduce(Instance& instance, bool for_messages);
+  void send_kill_clients(Instance& instance);
   // A pointer for callbacks, which may come when the instance is gone.
   std::weak_ptr<Instance> weak(Instance& instance);
 

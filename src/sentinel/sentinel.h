@@ -67,6 +67,7 @@ class Sentinel {
   Probes& probes() { return probes_; }
   Discovery& discovery() { return discovery_; }
   Election& election() { return election_; }
+  Judgement& judgement() { return judgement_; }
   Failover& failover() { return failover_; }
 
   // --- Instances

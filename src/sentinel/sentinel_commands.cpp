@@ -178,14 +178,23 @@ void is_master_down_by_addr(CommandContext& ctx) {
 // ---- What changes masters
 
 void failover(CommandContext& ctx) {
+  constexpr size_t kFailoverOption = 3;
+  const Edition& edition = ctx.server.edition();
+  const bool may_be_coordinated = !edition.emulates() || edition.is_valkey_since({9, 0});
+  if (ctx.args.size() > kFailoverOption + (may_be_coordinated ? 1 : 0)) return ctx.wrong_arity();
   Master* const found = find_named_master(ctx);
   if (found == nullptr) return;
   Sentinel& sentinel = sentinel_of(ctx);
+  const bool coordinated = ctx.args.size() > kFailoverOption;
+  if (coordinated && !is_word(ctx.args[kFailoverOption], "COORDINATED"))
+    return ctx.reply.error("ERR Unknown failover option specified");
   if (found->has(kFailover)) return ctx.reply.error("INPROG Failover already in progress");
   if (sentinel.failover().choose_replica(*found) == nullptr)
     return ctx.reply.error("NOGOODSLAVE No suitable replica to promote");
+  if (coordinated && !found->knows_failover)
+    return ctx.reply.error("NOGOODPRIMARY Primary does not support FAILOVER command");
   ctx.server.log().notice("Executing user requested FAILOVER of '" + found->name + "'");
-  sentinel.failover().force(*found);
+  coordinated ? sentinel.failover().coordinate(*found) : sentinel.failover().force(*found);
   ctx.reply.ok();
 }
 
@@ -282,6 +291,8 @@ constexpr std::string_view kHelp[] = {
 
 // Latchkey itself has the names of both.
 constexpr std::string_view kHelpOfValkeysNames[] = {
+    "FAILOVER <master-name> COORDINATED",
+    "    Have the master hand over to a replica that has all of its writes.",
     "GET-PRIMARY-ADDR-BY-NAME <master-name>",
     "    GET-MASTER-ADDR-BY-NAME, as Valkey calls it.",
     "IS-PRIMARY-DOWN-BY-ADDR <ip> <port> <current-epoch> <runid>",
@@ -305,6 +316,8 @@ void reply_help_in_words_of_valkey(CommandContext& ctx) {
       if (const size_t at = text.find(from); at != std::string::npos)
         text.replace(at, from.size(), to);
     }
+    if (line == "FAILOVER <master-name>" && ctx.server.edition().is_valkey_since({9, 0}))
+      text += " [COORDINATED]";
   }
   const std::vector<std::string_view> lines(worded.begin(), worded.end());
   reply_help(ctx, lines);
@@ -359,7 +372,8 @@ constexpr CommandRow kSubcommands[] = {
     row("DEBUG", sentinel_debug, "[data=parameter value]...", "7.0.0",
         "O(N) where N is the number of configurable parameters",
         "Lists or updates the current configurable parameters of Redis Sentinel."),
-    row("FAILOVER", failover, "master-name", "2.8.4", nullptr, "Forces a Redis Sentinel failover."),
+    row("FAILOVER", failover, "master-name [COORDINATED]", "2.8.4", nullptr,
+        "Forces a Redis Sentinel failover."),
     row("FLUSHCONFIG", flushconfig, "", "2.8.4", "O(1)",
         "Rewrites the Redis Sentinel configuration file."),
     row("GET-MASTER-ADDR-BY-NAME", get_master_addr_by_name, "master-name", "2.8.4", "O(1)",

@@ -166,6 +166,12 @@ bool read_condition(CommandContext& ctx, ArgReader& arguments, Fault* fault) {
     fault->times = static_cast<uint64_t>(count);
     return true;
   }
+  if (is_word(arguments.peek(), "COMMAND") && arguments.left() > 1 &&
+      is_spared(arguments.rest()[1])) {
+    ctx.reply.error("ERR requests of '" + std::string(arguments.rest()[1]) +
+                    "' meet no faults, so that whatever has others wait can be ended");
+    return false;
+  }
   const Selector::Read read = fault->selector.read(ctx, arguments);
   if (read == Selector::Read::kNothing) ctx.syntax_error();
   return read == Selector::Read::kPart;

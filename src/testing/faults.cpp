@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/text/text.h"
 #include "replication/replication.h"
 #include "server/client/pause.h"
 #include "server/command/command_table.h"
@@ -28,17 +29,23 @@ bool is_on_reply(FaultKind kind) {
          kind == kTrickle || kind == kGarbage;
 }
 
-// Whatever has others wait can be ended, and replicas come and go as they do without faults.
-bool is_spared(const Call& call) {
-  constexpr std::array<std::string_view, 6> kSpared = {"FAULT", "CALLS", "CLOCK",
-                                                       "PSYNC", "SYNC",  "REPLCONF"};
+constexpr std::array<std::string_view, 6> kSpared = {"FAULT", "CALLS", "CLOCK",
+                                                     "PSYNC", "SYNC",  "REPLCONF"};
+
+bool is_spared_call(const Call& call) {
   return call.client.has(kClientMaster | kClientReplica | kClientInternal) ||
-         call.client.replica != nullptr ||
-         std::any_of(kSpared.begin(), kSpared.end(),
-                     [&](std::string_view name) { return names_container(call, name); });
+         call.client.replica != nullptr || std::ranges::any_of(kSpared, [&](std::string_view name) {
+           return names_container(call, name);
+         });
 }
 
 }  // namespace
+
+bool is_spared(std::string_view command) {
+  const std::string_view container = command.substr(0, command.find('|'));
+  return std::ranges::any_of(
+      kSpared, [&](std::string_view name) { return base::equal_ignoring_case(name, container); });
+}
 
 bool is_about_requests(FaultKind kind) {
   return kind != FaultKind::kRefuse && kind != FaultKind::kDiskFull &&
@@ -92,7 +99,8 @@ void Faults::reset_counts() {
   for (Fault& fault : faults_) fault.matches = fault.hits = 0;
 }
 
-// --- Which fault takes place ---------------------------------------------------------------------
+// --- Which fault takes place
+// ---------------------------------------------------------------------
 
 bool Faults::is_due(Fault& fault) {
   if (++fault.matches <= fault.after || (fault.times && fault.hits >= *fault.times)) return false;
@@ -132,11 +140,12 @@ int64_t Faults::replica_lag_ms() {
   return 0;
 }
 
-// --- Before a request runs -----------------------------------------------------------------------
+// --- Before a request runs
+// -----------------------------------------------------------------------
 
 FaultInjector::Answer Faults::before(const Call& call) {
   Client& client = call.client;
-  if (is_spared(call)) return {};
+  if (is_spared_call(call)) return {};
   if (call.context == Call::Context::kPlain) {
     // A request that has waited is not asked about again.
     const auto it = pending_.find(client.id);
@@ -204,7 +213,8 @@ void Faults::remove_keys(const Call& call, bool evict) {
   }
 }
 
-// --- What happens to a reply ---------------------------------------------------------------------
+// --- What happens to a reply
+// ---------------------------------------------------------------------
 
 void Faults::replied(Client& client, size_t mark) {
   const auto it = pending_.find(client.id);

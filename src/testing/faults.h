@@ -50,6 +50,10 @@ enum class FaultKind : uint8_t {
   kReplicaLag,
 };
 
+// Whether no fault is ever asked about requests of this command ("name" or "container|subcommand"):
+// whatever has others wait can be ended, and replicas come and go as they do without faults.
+bool is_spared(std::string_view command);
+
 // Whether it is about requests, and not about connections, the disk or replicas.
 bool is_about_requests(FaultKind kind);
 

@@ -13,6 +13,16 @@
 
 namespace latchkey::tls {
 
+namespace {
+
+// By the errors that are left SSL_get_error() would judge what comes next. Looking costs less than
+// clearing, and there are hardly any.
+void forget_errors() {
+  if (ERR_peek_error() != 0) ERR_clear_error();
+}
+
+}  // namespace
+
 struct Session::Wire {
   static Session& of(BIO* bio) { return *static_cast<Session*>(BIO_get_data(bio)); }
 
@@ -96,7 +106,7 @@ void Session::begin() {
 }
 
 bool Session::advance_handshake() {
-  ERR_clear_error();
+  forget_errors();
   const int result = SSL_do_handshake(ssl_.get());
   if (result == 1) {
     state_ = State::kOpen;
@@ -112,7 +122,9 @@ size_t Session::read(char* room, size_t size) {
     received_ = {};
     return 0;
   }
-  ERR_clear_error();
+  // Asking would take a buffer, find nothing and give it back.
+  if (received_.empty() && !ended_ && SSL_has_pending(ssl_.get()) == 0) return 0;
+  forget_errors();
   size_t count = 0;
   const int result = SSL_read_ex(ssl_.get(), room, size, &count);
   if (result == 1) return count;
@@ -122,7 +134,7 @@ size_t Session::read(char* room, size_t size) {
 
 void Session::write(std::string_view bytes) {
   if (state_ == State::kFailed) return;
-  ERR_clear_error();
+  forget_errors();
   size_t count = 0;
   const int result = SSL_write_ex(ssl_.get(), bytes.data(), bytes.size(), &count);
   if (result != 1) note_failure(result);

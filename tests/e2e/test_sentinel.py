@@ -1,6 +1,7 @@
 """Sentinels: a group that watches a master and its replicas, alone and mixed with Sentinels of the reference, through kill -9,
 SIGSTOP and real clients."""
 
+import contextlib
 import os
 import shutil
 import signal
@@ -288,10 +289,39 @@ class Group(GroupTestCase):
         self.assertEqual(port, self.servers[1].port)
         self.eventually(lambda: self.follows(self.servers[0], port))
 
-    def started_failover(self, sentinel):
+    def started_failover(self, sentinel, *how):
         with sentinel.connect() as client:
-            client.send("SENTINEL", "FAILOVER", "mymaster")
+            client.send("SENTINEL", "FAILOVER", "mymaster", *how)
             return client.read() == "OK"
+
+    def test_a_coordinated_failover_loses_no_write(self):
+        self.add_servers([None, None])
+        self.add_sentinels([None, None, None])
+        self.wait_until_known()
+        written = []
+
+        def write():
+            with self.servers[0].connect() as client:
+                with contextlib.suppress(harness.ConnectionClosed, OSError):
+                    while True:
+                        client.send("INCR", "count")
+                        reply = client.read()
+                        if not isinstance(reply, int):
+                            return
+                        written.append(reply)
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        self.eventually(lambda: written and self.started_failover(self.sentinels[0], "COORDINATED"))
+        port = self.new_master(self.servers[0])
+        self.eventually(lambda: self.follows(self.servers[0], port))
+        writer.join()
+        with self.servers[1].connect() as client:
+            self.assertGreaterEqual(int(client.call("GET", "count")), written[-1])
+            self.assertEqual(client.call("SET", "key", "writes go on"), "OK")
+        # All know the same master, without anybody having found it down.
+        for sentinel in self.sentinels:
+            self.assertNotIn("+odown", sentinel.log())
 
     def test_passwords_for_masters_and_sentinels(self):
         self.servers.append(harness.Server(requirepass="one", masterauth="one"))

@@ -165,6 +165,74 @@ TEST_CASE("A failover on request needs no agreement", "[sentinel]") {
   CHECK_FALSE(node.has_told("+odown"));
 }
 
+TEST_CASE("A coordinated failover has the master hand over once a majority agrees", "[sentinel]") {
+  World world(20);
+  world.build(2, 3, 2);
+  discover(world);
+  Node& node = *world.nodes()[0];
+  FakeServer& old = *world.servers()[0];
+  REQUIRE(node.master().knows_failover);
+  node.sentinel().failover().coordinate(node.master());
+  CHECK(node.master().has(kCoordinated));
+  REQUIRE(world.run_until([&] { return old.pauses_writes; }, 60 * kSecond));
+  REQUIRE(world.run_until([&] { return world.is_settled() && world.agreed_master() != &old; },
+                          60 * kSecond));
+  CHECK(node.has_told("+elected-leader"));
+  CHECK(node.has_told("+failover-end"));
+  CHECK_FALSE(node.has_told("+sdown"));
+  CHECK_FALSE(node.master().has(kCoordinated));
+  for (const auto& server : world.servers()) CHECK_FALSE(server->pauses_writes);
+}
+
+TEST_CASE("A coordinated failover needs votes of others", "[sentinel]") {
+  World world(21);
+  world.build(2, 3, 2);
+  discover(world);
+  Node& node = *world.nodes()[0];
+  world.nodes()[1]->stop();
+  world.nodes()[2]->stop();
+  node.sentinel().failover().coordinate(node.master());
+  REQUIRE(
+      world.run_until([&] { return node.has_told("-failover-abort-not-elected"); }, 60 * kSecond));
+  CHECK_FALSE(node.master().has(kFailover | kCoordinated));
+  CHECK(world.servers()[0]->is_master());
+  CHECK_FALSE(world.servers()[0]->pauses_writes);
+}
+
+TEST_CASE("Writes go on when a master does not hand over", "[sentinel]") {
+  const auto [how, event] =
+      GENERATE(std::pair(FakeServer::HandsOver::kRefuses, "-failover-abort-master-refused"),
+               std::pair(FakeServer::HandsOver::kWaits, "-failover-abort-slave-timeout"));
+  World world(22);
+  // Others would find it down, for their hello messages wait.
+  world.build(2, 1, 1);
+  discover(world);
+  Node& node = *world.nodes()[0];
+  FakeServer& old = *world.servers()[0];
+  old.hands_over = how;
+  node.sentinel().failover().coordinate(node.master());
+  REQUIRE(world.run_until([&] { return old.pauses_writes; }, 60 * kSecond));
+  REQUIRE(world.run_until([&] { return node.has_told(event); }, 60 * kSecond));
+  REQUIRE(world.run_until([&] { return !old.pauses_writes && world.is_settled(); }, 60 * kSecond));
+  CHECK(world.agreed_master() == &old);
+}
+
+TEST_CASE("A master that dies instead of handing over is replaced", "[sentinel]") {
+  World world(23);
+  world.build(2, 3, 2);
+  discover(world);
+  Node& node = *world.nodes()[0];
+  FakeServer& old = *world.servers()[0];
+  old.hands_over = FakeServer::HandsOver::kWaits;
+  node.master().failover_timeout_ms = 60 * kSecond;
+  node.sentinel().failover().coordinate(node.master());
+  REQUIRE(world.run_until([&] { return old.pauses_writes; }, 60 * kSecond));
+  old.up = false;
+  REQUIRE(world.run_until([&] { return world.is_settled(); }, 60 * kSecond));
+  CHECK(world.agreed_master() != &old);
+  CHECK(node.has_told("+odown"));
+}
+
 TEST_CASE("A failover that a later one has overtaken is not finished", "[sentinel]") {
   World world(15);
   world.build(2, 3, 2);

@@ -260,11 +260,11 @@ TEST_CASE("The flags of an instance are named in their order", "[sentinel]") {
   sentinel::Replica& replica = sentinel.add_replica("10.0.0.3");
   for (const auto flag : {sentinel::kMasterDown, sentinel::kPromoted, sentinel::kReconfSent,
                           sentinel::kReconfInProgress, sentinel::kReconfDone, sentinel::kForced,
-                          sentinel::kScriptKillSent, sentinel::kRebooting})
+                          sentinel::kScriptKillSent, sentinel::kRebooting, sentinel::kCoordinated})
     replica.set(flag, true);
   CHECK(field(sentinel.run("SENTINEL REPLICAS one"), "flags") ==
         "slave,disconnected,master_down,promoted,reconf_sent,reconf_inprog,reconf_done,"
-        "force_failover,script_kill_sent,master_reboot");
+        "force_failover,script_kill_sent,master_reboot,coordinated_failover");
 }
 
 TEST_CASE("Hello messages that clients publish are taken", "[sentinel]") {
@@ -456,6 +456,12 @@ TEST_CASE("SENTINEL FAILOVER is refused without a replica, and while one goes on
   sentinel.master("one").set(sentinel::kFailover, true);
   CHECK(sentinel.run("SENTINEL FAILOVER one") == error("INPROG Failover already in progress"));
   CHECK(sentinel.run("SENTINEL FAILOVER nosuch") == error("ERR No such master with that name"));
+  CHECK(sentinel.run("SENTINEL FAILOVER one COORDINATED") ==
+        error("INPROG Failover already in progress"));
+  CHECK(sentinel.run("SENTINEL FAILOVER one foo") ==
+        error("ERR Unknown failover option specified"));
+  CHECK(sentinel.run("SENTINEL FAILOVER one COORDINATED x") ==
+        error("ERR wrong number of arguments for 'sentinel|failover' command"));
 }
 
 TEST_CASE("SENTINEL tells who it is, and what its subcommands are", "[sentinel]") {

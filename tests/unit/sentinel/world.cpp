@@ -341,6 +341,9 @@ std::vector<Reply> World::answer(Wire& wire, const std::vector<std::string>& wor
 std::vector<Reply> World::answer_as(FakeServer& server, Wire& wire,
                                     const std::vector<std::string>& words) {
   const std::string name = base::lower_case(words[0]);
+  // It would wait for the end of the pause, and all that is behind it on the connection.
+  if (name == "publish" && server.pauses_writes) wire.stick();
+  if (wire.is_stuck()) return {};
   if (name == "ping") {
     const bool error = server.ping_reply.starts_with('-');
     Reply reply = status(server.ping_reply.substr(1));
@@ -366,7 +369,25 @@ std::vector<Reply> World::answer_as(FakeServer& server, Wire& wire,
     server.master_port = promoted ? 0 : std::stoi(words[2]);
     return {status("QUEUED")};
   }
-  return {status("OK")};
+  if (name == "client" && words[1] == "PAUSE") server.pauses_writes = true;
+  if (name == "client" && words[1] == "UNPAUSE") server.pauses_writes = false;
+  if (name == "failover" && words[1] == "TO") fail_over(server, words[2], std::stoi(words[3]));
+  if (name == "exec" && std::exchange(server.has_refused, false)) {
+    Reply error = status("ERR FAILOVER target replica is not online.");
+    error.type = Reply::Type::kError;
+    return {array({status("OK"), error})};
+  }
+  return {name == "exec" ? array({status("OK")}) : status("OK")};
+}
+
+void World::fail_over(FakeServer& master, const std::string& ip, int port) {
+  master.has_refused = master.hands_over == FakeServer::HandsOver::kRefuses;
+  if (master.hands_over != FakeServer::HandsOver::kYes) return;
+  FakeServer& replica = *server_at(ip);
+  replica.master_ip.clear();
+  replica.offset = master.offset;
+  master.master_ip = ip;
+  master.master_port = port;
 }
 
 std::vector<Reply> World::answer_as(Node& node, const std::vector<std::string>& words) {
@@ -393,7 +414,7 @@ std::vector<Reply> World::answer_as(Node& node, const std::vector<std::string>& 
 std::string World::info_of(const FakeServer& server) {
   std::string text = "# Server\r\nrun_id:" + server.run_id + "\r\n# Replication\r\n";
   if (server.is_master()) {
-    text += "role:master\r\n";
+    text += "role:master\r\nmaster_failover_state:no-failover\r\n";
     int number = 0;
     for (const auto& replica : servers_) {
       if (!replica->up || replica->master_ip != server.ip || !reaches(replica->ip, server.ip))

@@ -36,6 +36,10 @@ struct FakeServer {
   uint64_t offset = 0;
   std::vector<Wire*> subscribers;
   uint64_t infos = 0;  // requests of INFO so far
+  // What it does with FAILOVER TO: it hands over, says an error, or waits for its replica.
+  enum class HandsOver { kYes, kRefuses, kWaits } hands_over = HandsOver::kYes;
+  bool has_refused = false;  // within the transaction
+  bool pauses_writes = false;
 
   bool is_master() const { return master_ip.empty(); }
 };
@@ -136,6 +140,7 @@ class World {
   std::vector<Reply> answer_as(Node& node, const std::vector<std::string>& words);
   std::string info_of(const FakeServer& server);
   void replicate();
+  void fail_over(FakeServer& master, const std::string& ip, int port);
 
   base::Random random_;
   int64_t now_ms_ = 1'700'000'000'000;

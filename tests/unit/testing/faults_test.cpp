@@ -160,6 +160,11 @@ TEST_CASE("FAULT ADD refuses what it does not understand") {
   CHECK(add("DO DROP now") == kSyntaxError);
   CHECK(add("DO NOSUCH") == error("ERR unknown action 'NOSUCH'. Try FAULT HELP."));
   CHECK(add("COMMAND nosuch DO DROP") == error("ERR unknown command 'nosuch'"));
+  for (const std::string spared : {"clock", "Fault|Add", "CALLS|list", "psync"}) {
+    CHECK(add("COMMAND get COMMAND " + spared + " DO DROP") ==
+          error("ERR requests of '" + spared +
+                "' meet no faults, so that whatever has others wait can be ended"));
+  }
   CHECK(add("DB 99 DO DROP") == error("ERR DB index is out of range"));
   CHECK(add("DO ERROR") == kSyntaxError);
   CHECK(add("DO ERROR ") == error("ERR the text of an error must not be empty"));
