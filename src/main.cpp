@@ -13,6 +13,7 @@
 
 int main(int argc, char** argv) {
   using namespace latchkey;
+  server::open_standard_streams();
   const std::vector<std::string> arguments(argv, argv + argc);
   server::ProcessTitle title(argc, argv);
   const server::CommandLine line = server::parse_command_line(arguments);

@@ -55,4 +55,16 @@ class HeapAccount {
   uint64_t thread_when_opened_ = 0;  // the thread's balance then
 };
 
+// Bills whoever was billed when it was made, again when it goes.
+class BillingScope {
+ public:
+  BillingScope() = default;
+  ~BillingScope() { HeapAccount::bill(before_); }
+  BillingScope(const BillingScope&) = delete;
+  BillingScope& operator=(const BillingScope&) = delete;
+
+ private:
+  const HeapAccount::Id before_ = HeapAccount::billed();
+};
+
 }  // namespace latchkey::base

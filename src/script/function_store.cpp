@@ -8,9 +8,8 @@
 namespace latchkey::script {
 
 const Function* FunctionLibrary::find(std::string_view function) const {
-  const auto found = std::find_if(functions.begin(), functions.end(), [&](const Function& each) {
-    return base::equal_ignoring_case(each.name, function);
-  });
+  const auto found =
+      std::ranges::find_if(functions, [&](const Function& each) { return each.name == function; });
   return found == functions.end() ? nullptr : &*found;
 }
 

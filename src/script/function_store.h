@@ -4,7 +4,8 @@
 // Stores share libraries, and a library in a store never changes, so a store is cheap to copy: an
 // operation that may fail halfway works on a copy, which then replaces the store.
 //
-// Function names are case-insensitive, library names are not.
+// Function names are case-insensitive but within a library, as in the reference: of two that differ
+// in case alone the first is called. Library names are case-sensitive.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +39,7 @@ struct FunctionLibrary {
   // Its destructor frees the compiled code.
   std::shared_ptr<const void> compiled;
 
-  // The function of that name in any case, or null. Linear.
+  // The function of exactly that name, or null. Linear.
   const Function* find(std::string_view function) const;
   size_t memory_usage() const;
 };

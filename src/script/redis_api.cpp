@@ -141,7 +141,9 @@ struct RedisApi {
     }
     // A reply is left here when Lua had no memory for it.
     self.client_.out().clear();
-    self.run_shown_command(self.words_);
+    // Lua would catch what is thrown where memory cannot be had, and leave the command half done:
+    // the process ends by it, as it does outside of scripts.
+    [&]() noexcept { self.run_shown_command(self.words_); }();
     const std::string_view reply = self.reply_bytes();
     const bool failed = reply.front() == '-';
     // Lua's stack is bounded, and the arguments may fill it.

@@ -28,6 +28,15 @@ namespace {
 // Words of a request before the keys.
 constexpr size_t kFirstKey = 3;
 
+// LuaJIT ends the process for a string or a table that is larger, outside of protected calls.
+bool fits_in_lua(Arguments values) {
+  constexpr size_t kMaxBytes = 0x7fff0000;
+  constexpr size_t kMaxCount = size_t{1} << 26;
+  return values.size() <= kMaxCount && std::ranges::all_of(values, [](std::string_view value) {
+           return value.size() <= kMaxBytes;
+         });
+}
+
 // The CommandFlag bits of a program that starts. One that declares nothing is only kept from stale
 // data: its commands are judged one by one.
 uint32_t flags_to_start(const Program& program, uint32_t command_flags) {
@@ -152,6 +161,8 @@ void ScriptRunner::run(CommandContext& ctx, Interpreter& vm, const Program& prog
                             (server_.state() & kStateMemoryLimit) != 0 &&
                             server_.memory_limit().is_short();
   if (!may_run(ctx, program, read_only)) return;
+  if (!fits_in_lua(ctx.args))
+    return ctx.reply.error("ERR The arguments of the script are larger than Lua can hold");
   // What its commands do is written.
   ctx.propagate_nothing();
   vm_ = &vm;

@@ -204,7 +204,7 @@ constexpr CommandRow kClockSubcommands[] = {
     {"RESUME",
      clock_resume,
      "",
-     kFlags,
+     kFlags | kAllowBusy,
      {},
      0,
      Group::kServer,

@@ -283,6 +283,8 @@ void fault_help(CommandContext& ctx) {
 
 // Whoever has all clients pause must be able to end what does it.
 constexpr uint32_t kFlags = kAdmin | kNoScript | kLoading | kStale | kProtected | kDuringPause;
+// A fault must not hold up what would end a script without end.
+constexpr uint32_t kAlsoBusy = kFlags | kAllowBusy;
 
 constexpr CommandRow kFaultSubcommands[] = {
     {"ADD",
@@ -299,7 +301,7 @@ constexpr CommandRow kFaultSubcommands[] = {
     {"CLEAR",
      fault_clear,
      "",
-     kFlags,
+     kAlsoBusy,
      {},
      0,
      Group::kServer,
@@ -309,7 +311,7 @@ constexpr CommandRow kFaultSubcommands[] = {
     {"DEL",
      fault_del,
      "id:integer",
-     kFlags,
+     kAlsoBusy,
      {},
      0,
      Group::kServer,
@@ -320,7 +322,7 @@ constexpr CommandRow kFaultSubcommands[] = {
     {"LIST",
      fault_list,
      "",
-     kFlags,
+     kAlsoBusy,
      {},
      0,
      Group::kServer,

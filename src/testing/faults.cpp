@@ -33,7 +33,10 @@ constexpr std::array<std::string_view, 6> kSpared = {"FAULT", "CALLS", "CLOCK",
                                                      "PSYNC", "SYNC",  "REPLCONF"};
 
 bool is_spared_call(const Call& call) {
-  return call.client.has(kClientMaster | kClientReplica | kClientInternal) ||
+  // Whatever ends a script without end is let through.
+  const bool ends_script = (call.client.server.state() & kStateBusy) != 0 &&
+                           call.command != nullptr && call.command->has(kAllowBusy);
+  return ends_script || call.client.has(kClientMaster | kClientReplica | kClientInternal) ||
          call.client.replica != nullptr || std::ranges::any_of(kSpared, [&](std::string_view name) {
            return names_container(call, name);
          });

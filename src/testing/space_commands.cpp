@@ -41,6 +41,17 @@ Spaces::Space* named_space(CommandContext& ctx, Spaces& spaces, std::string_view
   return space;
 }
 
+// Null, with the error sent, where there are none, or where the client may not run this subcommand:
+// clients of a space may do no more to others than the first server's default user.
+Spaces* changeable_spaces(CommandContext& ctx, std::string_view subcommand) {
+  Spaces* const spaces = spaces_of(ctx);
+  if (spaces == nullptr || &ctx.server == &spaces->main() || spaces->default_user_may(subcommand))
+    return spaces;
+  ctx.reply.error("NOPERM Clients of spaces may run SPACE " + std::string(subcommand) +
+                  " only where the default user of the first server may");
+  return nullptr;
+}
+
 struct CreateOptions {
   bool keep = false;
   std::optional<std::string_view> from;
@@ -63,7 +74,7 @@ struct CreateOptions {
 };
 
 void space_create(CommandContext& ctx) {
-  Spaces* const spaces = spaces_of(ctx);
+  Spaces* const spaces = changeable_spaces(ctx, "CREATE");
   if (spaces == nullptr) return;
   std::string name;
   CreateOptions options;
@@ -82,7 +93,7 @@ void space_create(CommandContext& ctx) {
   } else if (options.from) {
     if (!spaces->may_copy_main(ctx.server))
       return ctx.reply.error(
-          "NOPERM Clients of spaces may copy the first server only where its default user may");
+          "NOPERM Clients of a space copy the first server only with the password that it has");
     from = &spaces->main();
   }
   if (!named) name = spaces->unused_name();
@@ -108,7 +119,7 @@ void space_enter(CommandContext& ctx) {
 }
 
 void space_drop(CommandContext& ctx) {
-  Spaces* const spaces = spaces_of(ctx);
+  Spaces* const spaces = changeable_spaces(ctx, "DROP");
   if (spaces == nullptr) return;
   Spaces::Space* const space = named_space(ctx, *spaces, ctx.args[kFirstArgument]);
   if (space == nullptr) return;
@@ -164,7 +175,7 @@ void listen_at_socket(CommandContext& ctx, Spaces& spaces, Spaces::Space& space,
 }
 
 void space_listen(CommandContext& ctx) {
-  Spaces* const spaces = spaces_of(ctx);
+  Spaces* const spaces = changeable_spaces(ctx, "LISTEN");
   if (spaces == nullptr) return;
   const bool has_place = ctx.args.size() > kFirstArgument + 1;
   const std::string_view place = has_place ? ctx.args[kFirstArgument + 1] : std::string_view();

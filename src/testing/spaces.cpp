@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/heap_account.h"
 #include "base/heap_use.h"
 #include "server/acl/access_control.h"
 #include "server/acl/user.h"
@@ -103,6 +104,9 @@ base::Result<Spaces::Space*> Spaces::create(std::string_view name, bool keep, Se
   if (spaces_.contains(name)) return base::fail("The space of that name is being dropped");
   if (spaces_.size() >= static_cast<size_t>(main_.settings().max_spaces))
     return base::fail("There are as many spaces as max-spaces allows");
+  // What is made here goes with the space, and not with who has asked for it.
+  const base::BillingScope asker;
+  main_.enter();
   const base::ThreadHeapUse heap;
   const uint64_t before = heap.balance();
   auto space = std::make_unique<Space>();
@@ -121,9 +125,11 @@ base::Result<Spaces::Space*> Spaces::create(std::string_view name, bool keep, Se
   server.pause_ticking();
   server.count_own_memory(heap.balance() - before);
   base::Result<> filled;
-  if (from != nullptr) filled = fill(*space, *from);
-  // What follows is no work of the new one.
-  main_.enter();
+  if (from != nullptr) {
+    server.enter();
+    filled = fill(*space, *from);
+    main_.enter();
+  }
   if (!filled) return filled.failure();
   return spaces_.emplace(space->name, std::move(space)).first->second.get();
 }
@@ -149,7 +155,9 @@ base::Result<> Spaces::fill(Space& space, Server& from) {
 }
 
 base::Result<> Spaces::listen(Space& space, int port) {
+  const base::BillingScope asker;
   Server& server = space.server();
+  server.enter();
   server::ConfigValues& values = server.config().mutable_values();
   values.port = port;
   values.port_auto = port == 0;
@@ -170,7 +178,9 @@ base::Result<> Spaces::listen(Space& space, int port) {
 }
 
 base::Result<> Spaces::listen(Space& space, const std::string& socket) {
+  const base::BillingScope asker;
   Server& server = space.server();
+  server.enter();
   server::ConfigValues& values = server.config().mutable_values();
   values.unixsocket = socket;
   // The port, if it has one, stays open.
@@ -188,7 +198,9 @@ base::Result<> Spaces::listen(Space& space, const std::string& socket) {
 
 void Spaces::drop(Space& space) {
   if (std::exchange(space.ends, true)) return;
+  const base::BillingScope asker;
   Server& server = space.server();
+  server.enter();
   server.stop_listening();
   server.clients().for_each([](Client& client) {
     if (client.has(server::kClientBlocked | server::kClientSuspended)) return client.close();
@@ -220,9 +232,7 @@ bool Spaces::default_user_may(std::string_view subcommand) const {
 bool Spaces::may_copy_main(Server& asked) const {
   if (&asked == &main_) return true;
   const auto user = main_.access().default_user();
-  const bool known =
-      user->needs_no_password || asked.access().default_user()->passwords == user->passwords;
-  return known && default_user_may("CREATE");
+  return user->needs_no_password || asked.access().default_user()->passwords == user->passwords;
 }
 
 std::string Spaces::wanted_by(Client& client, const Command& command, Arguments args) {
@@ -263,7 +273,11 @@ server::SpaceGate::Answer Spaces::ask(Client& client, const Command& command, Ar
   if (const base::Result<Server*> found = server_named(name); !found)
     return {Verdict::kRefused, "ERR " + found.error()};
   client.wait({.deadline_ms = 0, .may_unblock = false, .outlives_role = true, .ended = nullptr});
-  moves_.push_back({&client.server, client.id, std::move(name)});
+  {
+    const base::BillingScope asker;
+    main_.enter();
+    moves_.push_back({&client.server, client.id, std::string(name)});
+  }
   timer_.start(0);
   return {Verdict::kGoes};
 }
@@ -279,7 +293,10 @@ base::Result<Server*> Spaces::server_named(std::string_view name) {
 // --- Between two turns ---------------------------------------------------------------------------
 
 void Spaces::work() {
-  for (const Move& move : std::exchange(moves_, {})) make(move);
+  main_.enter();
+  const std::vector<Move> moves = std::exchange(moves_, {});
+  for (const Move& move : moves) make(move);
+  main_.enter();
   std::vector<Space*> ending;
   for (const auto& [name, space] : spaces_) {
     if (space->ends) ending.push_back(space.get());
@@ -298,12 +315,23 @@ void Spaces::make(const Move& move) {
     return;
   }
   if (Space* space = space_of(**target); space != nullptr) wake(*space);
+  move.from->enter();
   client->unblock(server::BlockEnd::kUnblocked, /*served=*/true);
   client->move_to(**target);
 }
 
 void Spaces::wake(Space& space) {
-  if (std::exchange(space.sleeps, false)) space.server().start_ticking();
+  if (!std::exchange(space.sleeps, false)) return;
+  const base::BillingScope asker;
+  space.server().enter();
+  space.server().start_ticking();
+}
+
+void Spaces::let_sleep(Space& space) {
+  if (std::exchange(space.sleeps, true)) return;
+  const base::BillingScope asker;
+  space.server().enter();
+  space.server().pause_ticking();
 }
 
 void Spaces::destroy(Space& space) {
@@ -329,10 +357,7 @@ void Spaces::look_after_spaces() {
       continue;
     }
     if (space->empty_since_ms == 0) space->empty_since_ms = now_ms;
-    if (!space->sleeps && !server.tasks().any()) {
-      space->sleeps = true;
-      server.pause_ticking();
-    }
+    if (!server.tasks().any()) let_sleep(*space);
     const bool wanted = std::any_of(moves_.begin(), moves_.end(),
                                     [&](const Move& move) { return move.name == space->name; });
     if (!space->stays() && !wanted && now_ms - space->empty_since_ms >= linger_ms) drop(*space);

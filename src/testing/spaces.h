@@ -87,9 +87,12 @@ class Spaces final : public server::SpaceGate {
   // Makes it, with a copy of what `from` holds unless that is null (testing/space_copy.h). The
   // error is the text after "ERR ". REQUIRES: there is none of that name.
   base::Result<Space*> create(std::string_view name, bool keep, server::Server* from);
-  // Whether clients of that server may copy the first one: those of a space may do no more than the
-  // first server's default user, whose password they have named if there is one.
+  // Whether clients of that server may copy the first one: those of a space when its default user
+  // has the passwords of the first server's, if that has any.
   bool may_copy_main(server::Server& asked) const;
+  // Whether the first server's default user may run that subcommand of SPACE: who comes into a
+  // space by name has named no other user.
+  bool default_user_may(std::string_view subcommand) const;
   // A name that no space has.
   std::string unused_name();
   // Listens for its clients at the addresses of `bind`; port 0: at one that the system chooses. The
@@ -120,9 +123,6 @@ class Spaces final : public server::SpaceGate {
   std::string wanted_by(server::Client& client, const server::Command& command,
                         server::Arguments args);
   bool may_enter(server::Client& client, std::string_view password);
-  // Whether the first server's default user may run that subcommand of SPACE: who comes into a
-  // space by name has named no other user.
-  bool default_user_may(std::string_view subcommand) const;
   // Gives the default user of a new space the passwords of the first server's.
   void take_passwords(server::Server& server);
   // What waits for the turn to end: clients that move, spaces that end.
@@ -130,6 +130,7 @@ class Spaces final : public server::SpaceGate {
   void make(const Move& move);
   void look_after_spaces();
   void wake(Space& space);
+  void let_sleep(Space& space);
   void destroy(Space& space);
   // Lets a server find the spaces; and no longer.
   void attach(server::Server& server);

@@ -4,7 +4,10 @@ one, as a sanitizer's, all of it is skipped; scripts/test runs this file with th
 import contextlib
 import os
 import re
+import resource
+import signal
 import unittest
+from pathlib import Path
 
 import harness
 import scenes
@@ -50,6 +53,28 @@ class LargeValues(harness.ServerTestCase):
         # The first ones find no room that was used before.
         faults = [faults_of_setting_it() for _ in range(6)]
         self.assertLess(min(faults), size // 4096 // 4, faults)
+
+
+class Exhaustion(unittest.TestCase):
+    def test_a_script_that_gets_no_memory_ends_the_server_and_not_its_writes(self):
+        """Half of a command would have been done, and what follows been neither written nor replicated."""
+        server = harness.Server(appendonly="yes", appendfsync="always")
+        try:
+            with server.connect() as client:
+                client.call("SET", "before", "1")
+                client.call("EVAL", "return 1", "0")
+                pages = int(Path(f"/proc/{server.process.pid}/statm").read_text().split()[0])
+                resource.prlimit(server.process.pid, resource.RLIMIT_AS, (pages * resource.getpagesize() + (60 << 20), -1))
+                client.send("EVAL", "return redis.call('SETBIT', 'b', 4000000000, 1)", "0")
+                with self.assertRaises((harness.ConnectionClosed, ConnectionError)):
+                    client.read()
+            self.assertEqual(server.process.wait(), -signal.SIGABRT)
+            self.assertIn("Out Of Memory: the system gives no more", server.log())
+            server.start()
+            with server.connect() as client:
+                self.assertEqual(client.call("GET", "before"), "1")
+        finally:
+            server.stop()
 
 
 class EvictionOrder(harness.ServerTestCase):
@@ -100,6 +125,20 @@ class LimitsOfSpaces(SpaceTestCase):
         self.eventually(lambda: "clients\n1" in "\n".join(map(str, one.call("SPACE", "INFO", "two"))))
         for client, was in zip((one, two), before):
             self.assertAlmostEqual(self.memory(client), was, delta=40_000)
+
+    def test_spaces_that_come_and_go_cost_those_that_stay_nothing(self):
+        one, two, main = self.enter("maker"), self.enter("bystander"), self.connect()
+        before = self.memory(one), self.memory(two)
+        for i in range(30):
+            one.call("SPACE", "CREATE", f"made{i}", "KEEP")
+            main.call("SPACE", "DROP", f"made{i}")
+            main.call("SPACE", "LISTEN", f"listening{i}")
+            one.call("SPACE", "DROP", f"listening{i}")
+            one.call("SPACE", "LISTEN", f"open{i}")
+            two.call("SPACE", "DROP", f"open{i}")
+        self.eventually(lambda: len(main.call("SPACE", "LIST")) == 2)
+        for client, was in zip((one, two), before):
+            self.assertAlmostEqual(self.memory(client), was, delta=30_000)
 
     def test_each_is_counted_and_limited_by_itself(self):
         one, two, main = self.enter("one"), self.enter("two"), self.connect()

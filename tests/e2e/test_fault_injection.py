@@ -41,6 +41,22 @@ class Sockets(FaultTestCase):
         self.assertEqual(client.read_until_closed(), b"+PONG\r\n")
         self.assertEqual(self.connect().call("INCR", "visits"), 2)
 
+    def answer(self, *words):
+        client = self.connect()
+        client.send(*words)
+        return str(client.read())
+
+    def test_a_script_without_end_can_be_ended_in_spite_of_faults(self):
+        self.tester.call("CONFIG", "SET", "busy-reply-threshold", "20")
+        for action in (("HANG",), ("DELAY", "1h"), ("PAUSE", "1h"), ("DROP",), ("ERROR", "LOADING no")):
+            self.fault("AFTER", "1", "DO", *action)
+            script = self.connect()
+            script.send("EVAL", "while true do end", "0")
+            self.eventually(lambda: self.answer("FAULT", "RESET").startswith("BUSY"))
+            self.assertEqual(self.connect().call("SCRIPT", "KILL"), "OK")
+            self.assertIn("Script killed by user", str(script.read()))
+            self.assertEqual(self.connect().call("FAULT", "CLEAR"), "OK")
+
     def test_a_dropped_request_has_not_run(self):
         self.fault("COMMAND", "incr", "TIMES", "1", "DO", "DROP")
         client = self.connect()

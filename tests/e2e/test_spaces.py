@@ -404,11 +404,23 @@ class DefaultUsers(SpaceTestCase):
         inside = self.enter("inside")
         self.assertEqual(inside.call("SPACE", "CREATE", "first", "FROM", "MAIN"), "first")
         self.restrict("nopass", "~public:*", "+get", "+space|enter")
-        refusal = "NOPERM Clients of spaces may copy the first server only where its default user may"
+        refusal = "NOPERM Clients of spaces may run SPACE CREATE only where the default user of the first server may"
         self.assertEqual(inside.error_of("SPACE", "CREATE", "second", "FROM", "MAIN"), refusal)
         self.main.call("ACL", "SETUSER", "default", "off")
         self.assertEqual(inside.error_of("SPACE", "CREATE", "second", "FROM", "MAIN"), refusal)
         self.assertEqual(self.main.call("SPACE", "CREATE", "second", "FROM", "MAIN"), "second")
+
+    def test_modes_of_replies_go_along(self):
+        for mode, left_out in (("OFF", 3), ("SKIP", 1)):
+            client = self.connect()
+            client.send_raw(b"".join(harness.encode(*words) for words in (
+                ("CLIENT", "REPLY", mode), ("SPACE", "ENTER", "silent"), ("SET", "k", mode), ("GET", "k"), ("CLIENT", "REPLY", "ON"))))
+            self.assertEqual([client.read() for _ in range(4 - left_out)], ["OK", mode, "OK"][left_out - 1:])
+        client = self.connect()
+        client.call("CLIENT", "NO-TOUCH", "ON")
+        client.call("CLIENT", "NO-EVICT", "ON")
+        client.call("SPACE", "ENTER", "silent")
+        self.assertIn(" flags=eT ", client.call("CLIENT", "INFO"))
 
     def test_passwords_of_the_default_user_hold_in_spaces(self):
         early = self.enter("early")

@@ -78,6 +78,23 @@ class StartTestCase(unittest.TestCase):
         return run.stdout + run.stderr
 
 
+class AsAProcess(StartTestCase):
+    def test_standard_streams_may_be_closed(self):
+        """Libraries that fork count on other files having greater numbers."""
+        closed = ["sh", "-c", 'exec "$0" "$@" <&- >&- 2>&-']
+        self.command, plain = (lambda *options: closed + plain(*options)), self.command
+        _, port = self.started("--logfile", self.path("log"))
+        client = self.connect(port)
+        client.call("BGSAVE")
+        harness.ServerTestCase.eventually(self, lambda: "rdb_bgsave_in_progress:0" in client.call("INFO", "persistence"))
+        self.assertIn("rdb_last_bgsave_status:ok", client.call("INFO", "persistence"))
+
+    def test_the_signal_that_asks_for_traces_ends_nothing(self):
+        process, port = self.started()
+        process.send_signal(signal.SIGUSR2)
+        self.assertEqual(self.connect(port).call("PING"), "PONG")
+
+
 def field(info, name):
     return re.search(r"^%s:(.*?)\r?$" % name, info, re.MULTILINE).group(1)
 

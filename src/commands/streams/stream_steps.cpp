@@ -81,7 +81,9 @@ bool read_new_stream_id(CommandContext& ctx, std::string_view text, StreamId* id
   constexpr std::string_view kAnySequence = "-*";
   if (!is_too_long(text) && told.ends_with(kAnySequence)) {
     *form = IdForm::kMilliseconds;
-    if (parse_part(told.substr(0, told.size() - kAnySequence.size()), &id->ms)) return true;
+    const size_t dash = told.find('-');
+    if (dash == told.size() - kAnySequence.size() && parse_part(told.substr(0, dash), &id->ms))
+      return true;
     ctx.reply.error(kInvalidId);
     return false;
   }

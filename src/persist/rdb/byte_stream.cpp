@@ -1,5 +1,8 @@
 #include "persist/rdb/byte_stream.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <utility>
@@ -124,12 +127,15 @@ bool ByteSource::read_on(char* to, size_t size) {
 }
 
 bool ByteSource::read_view_slowly(uint64_t size, std::string& room, std::string_view* view) {
-  // Grows as the bytes arrive, because the size is not trusted.
+  // Grows as the bytes arrive, because the size is not trusted, unless they are there already:
+  // growing takes three times the memory for a moment.
   constexpr uint64_t kFirstStep = 1 << 20;
   const uint64_t start = position();
+  const auto fetched = static_cast<uint64_t>(end_ - next_);
+  const bool is_there = size > kFirstStep && size - fetched <= left();
   room.clear();
   while (room.size() < size) {
-    const uint64_t step = std::max<uint64_t>(kFirstStep, room.size());
+    const uint64_t step = is_there ? size : std::max<uint64_t>(kFirstStep, room.size());
     const size_t before = room.size();
     const auto part = static_cast<size_t>(std::min(size - before, step));
     room.resize(before + part);
@@ -163,6 +169,13 @@ std::optional<std::string_view> DescriptorSource::fetch() {
     if (got >= 0) return std::string_view(buffer_.get(), static_cast<size_t>(got));
     if (errno != EINTR) return std::nullopt;
   }
+}
+
+uint64_t DescriptorSource::left() const {
+  struct stat status {};
+  if (fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) return 0;
+  const off_t at = lseek(descriptor_, 0, SEEK_CUR);
+  return at < 0 || at > status.st_size ? 0 : static_cast<uint64_t>(status.st_size - at);
 }
 
 }  // namespace latchkey::persist

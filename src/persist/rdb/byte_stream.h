@@ -223,6 +223,8 @@ class ByteSource {
   ByteSource() = default;
   // The next bytes, valid until the next call; empty at the end; nothing on failure.
   virtual std::optional<std::string_view> fetch() = 0;
+  // Bytes that are certain to be there behind those that were fetched; 0: not known.
+  virtual uint64_t left() const { return 0; }
   // The maximum size of a fetch, so that the progress callback is called often enough.
   size_t step(size_t most) const {
     constexpr uint64_t kMin = 512;
@@ -306,6 +308,7 @@ class DescriptorSource final : public ByteSource {
  private:
   static constexpr size_t kBuffer = 64 << 10;
   std::optional<std::string_view> fetch() override;
+  uint64_t left() const override;
 
   base::FileSystem& files_;
   int descriptor_;

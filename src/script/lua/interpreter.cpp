@@ -117,6 +117,10 @@ Interpreter::Interpreter(LuaRandom& random, const char* chunk_name)
   lua_ = lua_newstate(allocate, this);
   // LuaJIT with 32-bit addresses accepts only its own allocator, and cannot be used.
   LK_ASSERT(lua_ != nullptr);
+  lua_atpanic(lua_, [](lua_State*) -> int {
+    LK_ASSERT(false && "an error of Lua's outside of a protected call");
+    return 0;
+  });
   luaJIT_setmode(lua_, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
   build_sandbox(*this);
   LK_ASSERT(lua_gettop(lua_) == kGlobals);

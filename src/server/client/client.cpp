@@ -94,6 +94,10 @@ Client& Client::move_to(Server& target) {
   const size_t moved_too[] = {input == 0 ? 0 : input + sizeof(base::Blob),
                               connection->own_output_memory()};
   server.enter();
+  // While its address can still be told.
+  if (has(kClientTookLock) && server.lock_claims() != nullptr)
+    server.lock_claims()->client_gone(*this);
+  set(kClientTookLock, false);
   for (const size_t size : moved_too) base::HeapAccount::hand_over(size);
   // What was written stays with the connection.
   local_out_ = std::make_unique<resp::OutputBuffer>(server.buffer_pool());
@@ -103,7 +107,9 @@ Client& Client::move_to(Server& target) {
   for (const size_t size : moved_too) base::HeapAccount::take_over(size);
   ++target.stats().connections_received;
   Client& moved = target.clients().add(connection);
-  moved.set(kClientUnixSocket, has(kClientUnixSocket));
+  constexpr uint32_t kKept =
+      kClientUnixSocket | kClientReplyOff | kClientReplySkipNext | kClientNoTouch | kClientNoEvict;
+  moved.set(flags & kKept);
   moved.reply.set_protocol(reply.is_resp3() ? 3 : 2);
   moved.name = name;
   if (library != nullptr) moved.library = std::make_unique<ClientLibrary>(*library);

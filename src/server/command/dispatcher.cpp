@@ -265,11 +265,20 @@ Dispatcher::Outcome Dispatcher::dispatch_gated(Client& client, Command& command,
       break;
     case Admission::Verdict::kPostpone:
       server_.pauses().postpone(client);
-      return Outcome::kPostponed;
+      return postponed(client);
     case Admission::Verdict::kHandOver:
+      client.set(kClientReplySkipNext, client.has(kClientReplySkip));
       return Outcome::kPostponed;
   }
   return Outcome::kDone;
+}
+
+// What holds for a request alone holds for it when it comes again.
+Dispatcher::Outcome Dispatcher::postponed(Client& client) {
+  client.set(kClientReplySkipNext, client.has(kClientReplySkip));
+  // ASKING before MULTI is said of all up to EXEC.
+  if (!client.has(kClientInMulti)) client.set(kClientAskingNext, client.has(kClientAsking));
+  return Outcome::kPostponed;
 }
 
 void Dispatcher::refuse(Client& client, Command& command, Arguments args, const Admission& answer) {
@@ -420,11 +429,7 @@ Call Dispatcher::describe_call(Client& client, const Command* command, Arguments
 Dispatcher::Outcome Dispatcher::call_with_faults(Client& client, Command& command, Arguments args) {
   FaultInjector& injector = server_.fault_injector();
   const FaultInjector::Answer answer = injector.before(describe_call(client, &command, args));
-  if (answer.verdict == FaultInjector::Verdict::kPostpone) {
-    // ASKING holds for the request when it comes again.
-    client.set(kClientAskingNext, client.has(kClientAsking));
-    return Outcome::kPostponed;
-  }
+  if (answer.verdict == FaultInjector::Verdict::kPostpone) return postponed(client);
   if (answer.verdict == FaultInjector::Verdict::kRun) {
     const size_t mark = client.out().mark();
     call(client, command, args);
@@ -643,7 +648,7 @@ void Dispatcher::reject(Client& client, Command* command, std::string_view error
   if (client.transaction != nullptr) client.transaction->aborted = true;
   if (command != nullptr) ++command->stats.rejected_calls;
   const size_t mark = client.out().mark();
-  if (command != nullptr && command->full_name == "exec") {
+  if (command != nullptr && command->full_name == "exec" && !client.has(kClientScript)) {
     end_transaction(server_, client);
     if (error.starts_with("ERR ")) error.remove_prefix(4);
     client.reply.error("EXECABORT Transaction discarded because of: " + std::string(error));

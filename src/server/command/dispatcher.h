@@ -176,6 +176,7 @@ class Dispatcher {
 
   Call describe_call(Client& client, const Command* command, Arguments args) const;
   // Runs a client's request, or has it fail.
+  Outcome postponed(Client& client);
   Outcome call_with_faults(Client& client, Command& command, Arguments args);
   // The error by which a request of a transaction or script is to fail; empty when it is to run.
   std::string_view fault_of_nested(Client& client, Command& command, Arguments args);

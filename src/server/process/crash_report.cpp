@@ -7,6 +7,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
+#include <new>
+#include <utility>
 
 #include "base/assert.h"
 #include "base/version.h"
@@ -81,12 +84,29 @@ void registers(base::Logger& logger, void* context) {
   current_reporter->assertion_failed(expression, file, line);
 }
 
+// An exception that nobody catches.
+[[noreturn]] void on_terminate() {
+  // The report may throw as well.
+  static bool has_begun = false;
+  if (current_reporter == nullptr || std::exchange(has_begun, true)) abort();
+  const char* text = "An exception that nobody has caught";
+  try {
+    if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
+  } catch (const std::bad_alloc&) {
+    text = "Out Of Memory: the system gives no more";
+  } catch (...) {
+  }
+  current_reporter->panic(text, __FILE__, __LINE__);
+}
+
 }  // namespace
 
 CrashReporter::CrashReporter(base::Logger& logger)
     : logger_(logger), signal_stack_(new char[kSignalStackBytes]), previous_(current_reporter) {
   current_reporter = this;
   base::set_assertion_handler(on_assertion);
+  std::set_terminate(on_terminate);
+  answer_trace_requests();
   enable(true);
 }
 
@@ -97,6 +117,7 @@ CrashReporter::~CrashReporter() {
     return;
   }
   restore_default_handlers();
+  std::set_terminate(abort);
   stack_t no_stack{};
   no_stack.ss_flags = SS_DISABLE;
   sigaltstack(&no_stack, nullptr);

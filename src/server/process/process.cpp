@@ -58,6 +58,12 @@ void configure_logger(const ConfigValues& values, base::Logger& logger) {
 
 // ---- Detaching
 
+void open_standard_streams() {
+  // The lowest free number is taken.
+  for (int opened = STDIN_FILENO; opened >= 0 && opened <= STDERR_FILENO;)
+    opened = open("/dev/null", O_RDWR);
+}
+
 bool daemonize() {
   const pid_t child = fork();
   if (child < 0) return false;

@@ -18,6 +18,10 @@ namespace latchkey::server {
 // Applies the configured level, file and system log to the logger.
 void configure_logger(const ConfigValues& values, base::Logger& logger);
 
+// Opens /dev/null for those of the descriptors 0 to 2 that are closed, so that no other file gets
+// their numbers: libraries count on that. To be called first.
+void open_standard_streams();
+
 // Continues in a child without a terminal; the parent ends at once with status 0. Standard streams
 // become /dev/null. To be called before threads start. False, in the parent, when no child could be
 // made.

@@ -89,16 +89,6 @@ void answer(int) {
   errno = before;
 }
 
-// The handler is never removed: a thread may take the signal after the last question was taken
-// back.
-void install_answer() {
-  struct sigaction action {};
-  sigfillset(&action.sa_mask);
-  action.sa_flags = SA_RESTART;
-  action.sa_handler = answer;
-  sigaction(base::kTraceSignal, &action, nullptr);
-}
-
 // Reads a file of /proc/self/task/THREAD, as much of it as fits into `room`.
 std::string_view read_task_file(pid_t thread, const char* name, std::span<char> room) {
   std::array<char, 64> path{};
@@ -234,7 +224,7 @@ void write_thread(base::Logger& logger, pid_t thread, const Frames& frames, bool
 }
 
 void write_all(base::Logger& logger) {
-  install_answer();
+  answer_trace_requests();
   ask_all_but(this_thread());
   Frames own;
   take_frames(&own);
@@ -252,6 +242,16 @@ void write_all(base::Logger& logger) {
 }
 
 }  // namespace
+
+// The handler is never removed: a thread may take the signal after the last question was taken
+// back.
+void answer_trace_requests() {
+  struct sigaction action {};
+  sigfillset(&action.sa_mask);
+  action.sa_flags = SA_RESTART;
+  action.sa_handler = answer;
+  sigaction(base::kTraceSignal, &action, nullptr);
+}
 
 void write_stack_traces(base::Logger& logger, uintptr_t instruction) {
   logger.raw("\n------ STACK TRACE ------\n");

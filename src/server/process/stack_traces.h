@@ -15,6 +15,10 @@ namespace latchkey::server {
 // another one writes the two lines only.
 void write_stack_traces(base::Logger& logger, uintptr_t instruction = 0);
 
+// Has threads answer when write_stack_traces() asks them (base::kTraceSignal), which ends the
+// process until then. Called by that, too.
+void answer_trace_requests();
+
 // The instruction that a signal interrupted; 0 on an unknown processor. `context` is the third
 // argument of the signal handler.
 uintptr_t interrupted_instruction(const void* context);

@@ -69,6 +69,17 @@ TEST_CASE("A function is called with its keys and arguments") {
   CHECK(server.run("FCALL greet -1") == error("ERR Number of keys can't be negative"));
 }
 
+TEST_CASE("Of functions that differ in case alone, within a library, the first is called") {
+  FunctionServer server;
+  CHECK(server.load("#!lua name=both\nredis.register_function('f', function() return 'small' end)\n"
+                    "redis.register_function('F', function() return 'big' end)") == bulk("both"));
+  CHECK(server.run("FCALL f 0") == bulk("small"));
+  CHECK(server.run("FCALL F 0") == bulk("small"));
+  CHECK(server.load(library("other", "F", "x")) == error("ERR Function F already exists"));
+  CHECK(server.run("FUNCTION DELETE both") == kOk);
+  CHECK(server.run("FCALL F 0") == error("ERR Function not found"));
+}
+
 TEST_CASE("A function is held to what it declares") {
   FunctionServer server;
   server.load(

@@ -49,6 +49,13 @@ TEST_CASE("A script sees its keys and arguments") {
   CHECK(scripts.client->run("EVAL return -1 a") == error("ERR Number of keys can't be negative"));
 }
 
+TEST_CASE("EXEC is refused to scripts as any command that is not for them") {
+  Scripts scripts;
+  for (const std::string name : {"exec", "multi"})
+    CHECK(scripts.eval("return redis.pcall('" + name + "')") ==
+          error("ERR This Redis command is not allowed from script"));
+}
+
 TEST_CASE("SCRIPT SHOW replies with the script of a digest in any case") {
   Scripts scripts;
   const std::string sha = base::sha1_hex("return 1");

@@ -438,17 +438,24 @@ TEST_CASE("SPACE refuses what it does not know", "[spaces]") {
   CHECK(main.run("SPACE LIST") == "*0\r\n");
 }
 
-TEST_CASE("Who may not make spaces copies the first server from none either", "[spaces]") {
+TEST_CASE("Who may not make, drop or open spaces may not from within one either", "[spaces]") {
   Main main;
   main.run("SET key value");
   main.run("SPACE CREATE a KEEP");
   CHECK(main.run_in("a", "SPACE CREATE b KEEP FROM MAIN") == bulk("b"));
   CHECK(main.run_in("b", "GET key") == bulk("value"));
   CHECK(main.run("ACL SETUSER default -space|create") == kOk);
-  CHECK(main.run_in("a", "SPACE CREATE c FROM MAIN") ==
-        error("NOPERM Clients of spaces may copy the first server only where its default user "
-              "may"));
+  const auto refusal = [](const std::string& subcommand) {
+    return error("NOPERM Clients of spaces may run SPACE " + subcommand +
+                 " only where the default user of the first server may");
+  };
+  CHECK(main.run_in("a", "SPACE CREATE c FROM MAIN") == refusal("CREATE"));
+  CHECK(main.run_in("a", "SPACE CREATE c FROM b") == refusal("CREATE"));
+  CHECK(main.run("ACL SETUSER default +space|create -space|drop -space|listen") == kOk);
   CHECK(main.run_in("a", "SPACE CREATE c FROM b") == bulk("c"));
+  CHECK(main.run_in("a", "SPACE DROP b") == refusal("DROP"));
+  CHECK(main.run_in("a", "SPACE LISTEN b") == refusal("LISTEN"));
+  CHECK(main.run_in("a", "SPACE INFO b").starts_with("*"));
 }
 
 TEST_CASE("A copy that is larger than space-maxmemory is not made", "[spaces]") {

@@ -427,6 +427,9 @@ TEST_CASE("XADD, XTRIM, XSETID and XDELEX say what is wrong with their words", "
   const std::string invalid = error("ERR Invalid stream ID specified as stream command argument");
   CHECK(client.run("XADD a x-* f v") == invalid);
   CHECK(client.run("XADD a -* f v") == invalid);
+  CHECK(client.run("XADD a -1-* f v") == invalid);
+  CHECK(client.run("XADD a -9223372036854775809-* f v") == invalid);
+  CHECK(client.run("XADD a 1-2-* f v") == invalid);
   CHECK(client.run("XADD a 18446744073709551616-* f v") == invalid);
   CHECK(client.run("XADD a 18446744073709551615-* f v") == bulk("18446744073709551615-0"));
   client.run("DEL a");
