@@ -5,25 +5,27 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "net/delete_when_closed.h"
 
 namespace latchkey::net {
 
-struct DescriptorWatcher::Handle {
+struct DescriptorWatcher::Handle : HandleOwner {
+  Handle(Loop& in, std::function<void()> call_back) : loop(in), on_readable(std::move(call_back)) {}
+
   Loop& loop;
   std::function<void()> on_readable;
   uv_poll_t poll{};
 };
 
 DescriptorWatcher::DescriptorWatcher(Loop& loop, int descriptor, std::function<void()> on_readable)
-    : handle_(new Handle{loop, std::move(on_readable)}) {
+    : handle_(new Handle(loop, std::move(on_readable))) {
   LK_ASSERT(uv_poll_init(loop.handle(), &handle_->poll, descriptor) == 0);
   handle_->poll.data = handle_;
 }
 
 DescriptorWatcher::~DescriptorWatcher() {
   uv_poll_stop(&handle_->poll);
-  uv_close(reinterpret_cast<uv_handle_t*>(&handle_->poll),
-           [](uv_handle_t* handle) { delete static_cast<Handle*>(handle->data); });
+  delete_when_closed(handle_, &handle_->poll);
 }
 
 void DescriptorWatcher::start() {

@@ -15,11 +15,12 @@
 #include <utility>
 #include <vector>
 
+#include "net/delete_when_closed.h"
 #include "net/socket_options.h"
 
 namespace latchkey::net {
 
-struct Listener::Handle {
+struct Listener::Handle : HandleOwner {
   union {
     uv_stream_t stream;
     uv_tcp_t tcp;
@@ -212,8 +213,7 @@ base::Result<> Listener::set_mark(uint32_t mark) {
 
 Listener::~Listener() {
   handle_->waiting = false;
-  uv_close(&handle_->handle,
-           [](uv_handle_t* handle) { delete static_cast<Handle*>(handle->data); });
+  delete_when_closed(handle_, &handle_->handle);
 }
 
 }  // namespace latchkey::net

@@ -8,6 +8,7 @@
 
 #include "base/assert.h"
 #include "net/connection.h"
+#include "net/delete_when_closed.h"
 #include "net/threaded_io.h"
 
 namespace latchkey::net {
@@ -125,7 +126,9 @@ BeforeWait::~BeforeWait() {
                static_cast<BeforeWait*>(nullptr));
 }
 
-struct Timer::Handle {
+struct Timer::Handle : HandleOwner {
+  Handle(Loop& in, std::function<void()> call_back) : loop(in), callback(std::move(call_back)) {}
+
   Loop& loop;
   std::function<void()> callback;
   uv_timer_t timer{};
@@ -140,15 +143,16 @@ struct Timer::Handle {
   }
   template <typename UvHandle>
   void close(UvHandle* handle) {
+    billed_at_close = base::HeapAccount::billed();
     uv_close(reinterpret_cast<uv_handle_t*>(handle), [](uv_handle_t* closed) {
       auto* self = static_cast<Handle*>(closed->data);
-      if (--self->open_handles == 0) delete self;
+      if (--self->open_handles == 0) delete_closed(self);
     });
   }
 };
 
 Timer::Timer(Loop& loop, std::function<void()> callback)
-    : handle_(new Handle{loop, std::move(callback)}) {
+    : handle_(new Handle(loop, std::move(callback))) {
   uv_timer_init(loop.handle(), &handle_->timer);
   uv_idle_init(loop.handle(), &handle_->soon);
   handle_->timer.data = handle_->soon.data = handle_;
@@ -182,14 +186,16 @@ void Timer::stop() {
   uv_idle_stop(&handle_->soon);
 }
 
-struct Waker::Handle {
+struct Waker::Handle : HandleOwner {
+  Handle(Loop& in, std::function<void()> call_back) : loop(in), callback(std::move(call_back)) {}
+
   Loop& loop;
   std::function<void()> callback;
   uv_async_t async{};
 };
 
 Waker::Waker(Loop& loop, std::function<void()> callback)
-    : handle_(new Handle{loop, std::move(callback)}) {
+    : handle_(new Handle(loop, std::move(callback))) {
   uv_async_init(loop.handle(), &handle_->async, [](uv_async_t* async) {
     auto* handle = static_cast<Handle*>(async->data);
     handle->loop.begin_work();
@@ -199,21 +205,22 @@ Waker::Waker(Loop& loop, std::function<void()> callback)
 }
 
 Waker::~Waker() {
-  uv_close(reinterpret_cast<uv_handle_t*>(&handle_->async),
-           [](uv_handle_t* handle) { delete static_cast<Handle*>(handle->data); });
+  delete_when_closed(handle_, &handle_->async);
 }
 
 void Waker::wake() {
   uv_async_send(&handle_->async);
 }
 
-struct SignalWatcher::Handle {
-  uv_signal_t signal;
+struct SignalWatcher::Handle : HandleOwner {
+  explicit Handle(std::function<void()> call_back) : callback(std::move(call_back)) {}
+
+  uv_signal_t signal{};
   std::function<void()> callback;
 };
 
 SignalWatcher::SignalWatcher(Loop& loop, int signal_number, std::function<void()> callback)
-    : handle_(new Handle{{}, std::move(callback)}) {
+    : handle_(new Handle(std::move(callback))) {
   uv_signal_init(loop.handle(), &handle_->signal);
   handle_->signal.data = handle_;
   uv_signal_start(
@@ -223,8 +230,7 @@ SignalWatcher::SignalWatcher(Loop& loop, int signal_number, std::function<void()
 }
 
 SignalWatcher::~SignalWatcher() {
-  uv_close(reinterpret_cast<uv_handle_t*>(&handle_->signal),
-           [](uv_handle_t* handle) { delete static_cast<Handle*>(handle->data); });
+  delete_when_closed(handle_, &handle_->signal);
 }
 
 }  // namespace latchkey::net
