@@ -234,6 +234,15 @@ class Silenced(harness.ServerTestCase):
         self.assertEqual(self.replies_to(["CLIENT REPLY SKIP", "NONSENSE", "PING 2"]), ["2"])
         self.assertEqual(self.replies_to(["CLIENT REPLY SKIP", "CLIENT REPLY SKIP", "PING 1", "PING 2"]), ["2"])
 
+    def test_skip_holds_for_a_request_that_has_waited(self):
+        other = self.connect()
+        other.call("CLIENT", "PAUSE", "100000", "WRITE")
+        client = self.connect()
+        client.send_raw(harness.encode("CLIENT", "REPLY", "SKIP") + harness.encode("SET", "k", "v") + harness.encode("GET", "k"))
+        self.eventually(lambda: "cmd=set " in other.call("CLIENT", "LIST"))
+        other.call("CLIENT", "UNPAUSE")
+        self.assertEqual(client.read(), "v")
+
     def test_skip_is_nothing_while_off(self):
         self.assertEqual(self.replies_to(["CLIENT REPLY OFF", "CLIENT REPLY SKIP", "PING 1"]), [])
 

@@ -46,17 +46,6 @@ TEST_CASE("While writes are paused, all else is answered as ever") {
   CHECK(client.run("SET a 2") == tests::kOk);
 }
 
-TEST_CASE("A reply that is to be skipped is skipped when a request has waited for a pause") {
-  PausedServer server;
-  TestClient client(server);
-  TestClient other(server);
-  client.run("CLIENT PAUSE 1000 WRITE");
-  CHECK(other.run("CLIENT REPLY SKIP").empty());
-  CHECK(other.run("SET a 1").empty());
-  client.run("CLIENT UNPAUSE");
-  CHECK(other.run("GET a") == tests::bulk("1"));
-}
-
 TEST_CASE("RANDOMKEY gives a key that has expired when a pause keeps all there are") {
   PausedServer server;
   TestClient client(server);
