@@ -5,7 +5,8 @@
 // operation that may fail halfway works on a copy, which then replaces the store.
 //
 // Function names are case-insensitive but within a library, as in the reference: of two that differ
-// in case alone the first is called. Library names are case-sensitive.
+// in case alone the first is called (there, the one that its hash has first). Library names are
+// case-sensitive.
 #pragma once
 
 #include <cstddef>

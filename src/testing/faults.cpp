@@ -102,8 +102,7 @@ void Faults::reset_counts() {
   for (Fault& fault : faults_) fault.matches = fault.hits = 0;
 }
 
-// --- Which fault takes place
-// ---------------------------------------------------------------------
+// --- Which fault takes place ---------------------------------------------------------------------
 
 bool Faults::is_due(Fault& fault) {
   if (++fault.matches <= fault.after || (fault.times && fault.hits >= *fault.times)) return false;
@@ -143,8 +142,7 @@ int64_t Faults::replica_lag_ms() {
   return 0;
 }
 
-// --- Before a request runs
-// -----------------------------------------------------------------------
+// --- Before a request runs -----------------------------------------------------------------------
 
 FaultInjector::Answer Faults::before(const Call& call) {
   Client& client = call.client;
@@ -216,8 +214,7 @@ void Faults::remove_keys(const Call& call, bool evict) {
   }
 }
 
-// --- What happens to a reply
-// ---------------------------------------------------------------------
+// --- What happens to a reply ---------------------------------------------------------------------
 
 void Faults::replied(Client& client, size_t mark) {
   const auto it = pending_.find(client.id);
