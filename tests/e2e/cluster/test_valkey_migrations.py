@@ -107,6 +107,11 @@ class MigrationsTestCase(SlotMigrationTestCase):
             self.eventually(lambda: jobs(client)[0]["state"] == "snapshotting", "the snapshot")
         return source, target
 
+    def kill(self, server):
+        server.process.kill()
+        server.process.wait()
+        server.process = None
+
     def check_nothing_came(self, source, target):
         with target.connect() as client, source.connect() as other:
             self.eventually(lambda: client.call("CLUSTER", "COUNTKEYSINSLOT", "0") == 0 and client.call("DBSIZE") == 0, "the deletion")
@@ -385,9 +390,7 @@ class Migrations(MigrationsTestCase):
 
     def test_the_target_is_killed(self):
         source, target = self.begin_slowly(PRODUCTS[0], PRODUCTS[0])
-        target.process.kill()
-        target.process.wait()
-        target.process = None
+        self.kill(target)
         self.assertEqual([self.ended(source)[field] for field in ("state", "message")],
                          ["failed", "Connection lost to target. Check CLUSTER GETSLOTMIGRATIONS on the target node for more information."])
 

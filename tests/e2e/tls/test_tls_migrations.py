@@ -63,9 +63,7 @@ class Migrations(test_valkey_migrations.MigrationsTestCase):
 
     def test_the_target_is_killed(self):
         source, target = self.begin_slowly(PRODUCTS[0], PRODUCTS[0])
-        target.process.kill()
-        target.process.wait()
-        target.process = None
+        self.kill(target)
         self.assertEqual(self.ended(source)["state"], "failed")
 
     def test_the_child_is_killed(self):
