@@ -73,6 +73,12 @@ class BlobRef {
  public:
   BlobRef() = default;
   explicit BlobRef(Blob* blob) : blob_(blob) { blob_->retain(); }
+  // Of a new blob of `size` uninitialised bytes, without spare room.
+  static BlobRef create(size_t size) {
+    BlobRef made;
+    made.blob_ = Blob::create(size, size);
+    return made;
+  }
   BlobRef(BlobRef&& other) noexcept : blob_(std::exchange(other.blob_, nullptr)) {}
   BlobRef& operator=(BlobRef&& other) noexcept {
     std::swap(blob_, other.blob_);
@@ -84,6 +90,8 @@ class BlobRef {
     if (blob_ != nullptr) blob_->release();
   }
   Blob* get() const { return blob_; }
+  // Gives the reference to the caller.
+  Blob* release() { return std::exchange(blob_, nullptr); }
   std::string_view view() const { return blob_->view(); }
   explicit operator bool() const { return blob_ != nullptr; }
 

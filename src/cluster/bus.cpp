@@ -40,9 +40,14 @@ bool Bus::listen() {
   for (const std::string& entry : settings.bind) {
     const bool optional = entry.starts_with('-');
     const std::string address = entry.substr(optional ? 1 : 0);
-    auto listener = net::Listener::tcp(*server_.loop(), address, port, settings.tcp_backlog,
-                                       [this](net::Connection* connection) { accept(connection); },
-                                       /*limit=*/{});
+    auto listener =
+        net::Listener::tcp(*server_.loop(), address, port, settings.tcp_backlog,
+                           {.accepted = [this](net::Connection* connection) { accept(connection); },
+                            .cannot_accept =
+                                [&log](const std::string& why) {
+                                  log.warning("Error accepting cluster node: " + why);
+                                },
+                            .limit = {}});
     if (listener) {
       listeners_.push_back(*std::move(listener));
     } else if (!optional) {

@@ -115,17 +115,19 @@ Connection::~Connection() {
   free_input();
 }
 
-Connection* Connection::accept(Loop& loop, void* listener, Kind kind,
-                               std::optional<int> keepalive_seconds) {
+Connection* Connection::adopt(Loop& loop, int socket, Kind kind,
+                              std::optional<int> keepalive_seconds) {
   // Whoever works when it is freed need not be the one that works now.
   base::HeapAccount::bill_none();
   auto* connection = new Connection(loop, kind);
   connection->inherited_keepalive_ = keepalive_seconds;
-  if (uv_accept(static_cast<uv_stream_t*>(listener), &connection->stream_->stream) != 0) {
-    connection->close();
-    return nullptr;
-  }
-  return connection;
+  Stream& stream = *connection->stream_;
+  const int status =
+      kind == Kind::kTcp ? uv_tcp_open(&stream.tcp, socket) : uv_pipe_open(&stream.pipe, socket);
+  if (status == 0) return connection;
+  connection->close();
+  ::close(socket);
+  return nullptr;
 }
 
 Connection* Connection::make(Loop& loop) {

@@ -69,11 +69,9 @@ class Connection {
  public:
   enum class Kind : uint8_t { kTcp, kUnix };
 
-  // Accepts a connection that is pending at `listener` (a uv_stream_t), whose options of
-  // set_tcp_options() it has inherited if `keepalive_seconds` says which. Null when it has gone
-  // already.
-  static Connection* accept(Loop& loop, void* listener, Kind kind,
-                            std::optional<int> keepalive_seconds);
+  // Takes ownership of a connected socket, whose options of set_tcp_options() are set already if
+  // `keepalive_seconds` says which. Null when the loop has no place for it.
+  static Connection* adopt(Loop& loop, int socket, Kind kind, std::optional<int> keepalive_seconds);
 
   // Creates an outgoing TCP connection for bind() and connect(), which return libuv errors or 0.
   static Connection* make(Loop& loop);

@@ -7,79 +7,16 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
-#include <uv.h>
 
 #include <cerrno>
 #include <cstring>
-#include <optional>
+#include <limits>
 #include <utility>
 #include <vector>
 
-#include "net/delete_when_closed.h"
 #include "net/socket_options.h"
 
 namespace latchkey::net {
-
-struct Listener::Handle : HandleOwner {
-  union {
-    uv_stream_t stream;
-    uv_tcp_t tcp;
-    uv_pipe_t pipe;
-    uv_handle_t handle;
-  };
-  Loop& loop;
-  Connection::Kind kind;
-  Acceptor acceptor;
-  Limit limit;
-  BeforeWait turn_ends;
-  std::optional<int> keepalive_seconds;  // of prepare_connections()
-  int accepted = 0;                      // in this turn
-  bool waiting = false;                  // a connection beyond the limit, until the turn ends
-
-  Handle(Loop& loop_in, Connection::Kind kind_in, Acceptor acceptor_in, Limit limit_in)
-      : loop(loop_in),
-        kind(kind_in),
-        acceptor(std::move(acceptor_in)),
-        limit(std::move(limit_in)),
-        turn_ends(
-            loop, [this] { begin_turn(); }, BeforeWait::When::kAsked) {
-    if (kind == Connection::Kind::kTcp) {
-      uv_tcp_init(loop.handle(), &tcp);
-    } else {
-      uv_pipe_init(loop.handle(), &pipe, 0);
-    }
-    handle.data = this;
-  }
-  int listen(int backlog) {
-    return uv_listen(&stream, backlog, [](uv_stream_t* server, int status) {
-      auto* self = static_cast<Handle*>(server->data);
-      if (status == 0) self->accept();
-    });
-  }
-  int descriptor() const {
-    uv_os_fd_t number = -1;
-    uv_fileno(&handle, &number);
-    return number;
-  }
-  // The connection that has waited counts for the turn that begins.
-  void begin_turn() {
-    accepted = 0;
-    if (std::exchange(waiting, false)) take();
-  }
-  // Accepts a connection that has come, or leaves it for the next turn: until it is accepted, libuv
-  // reports no further one.
-  void accept() {
-    if (limit) turn_ends.ask();
-    waiting = limit && accepted >= limit();
-    if (!waiting) take();
-  }
-  void take() {
-    loop.begin_work();
-    ++accepted;
-    Connection* connection = Connection::accept(loop, &stream, kind, keepalive_seconds);
-    if (connection != nullptr) acceptor(connection);
-  }
-};
 
 namespace {
 
@@ -101,29 +38,38 @@ base::Result<AddressList, int> resolve(const std::string& name, int port) {
   return AddressList(found, freeaddrinfo);
 }
 
-// libuv says EACCES for a directory that is not there.
-int bind_pipe(uv_pipe_t* pipe, const std::string& path) {
-  const int status = uv_pipe_bind(pipe, path.c_str());
-  if (status != UV_EACCES) return status;
-  const std::string directory = path.substr(0, path.rfind('/') + 1);
-  return !directory.empty() && access(directory.c_str(), F_OK) != 0 && errno == ENOENT ? UV_ENOENT
-                                                                                       : status;
+// Both return an errno, or 0.
+int bind_tcp(int socket, const addrinfo& address) {
+  const int on = 1;
+  setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  if (address.ai_family == AF_INET6 &&
+      setsockopt(socket, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) != 0)
+    return errno;
+  return bind(socket, address.ai_addr, address.ai_addrlen) == 0 ? 0 : errno;
+}
+
+int bind_unix(int socket, const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  return bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 ? 0
+                                                                                         : errno;
 }
 
 // Binds so that the socket is never more accessible than `permissions`, not even between its
 // creation and chmod(), because a client that connected then would stay connected. The umask
 // applies to the whole process: files that other threads create meanwhile are at worst less
 // accessible.
-int bind_with_mode(uv_pipe_t* pipe, const std::string& path, unsigned permissions) {
-  if (permissions == 0) return bind_pipe(pipe, path);
+int bind_with_mode(int socket, const std::string& path, unsigned permissions) {
+  if (permissions == 0) return bind_unix(socket, path);
   constexpr mode_t kEverything = 0777;
   const auto mode = static_cast<mode_t>(permissions);
   const mode_t before = umask(kEverything & ~mode);
-  const int status = bind_pipe(pipe, path);
+  const int code = bind_unix(socket, path);
   umask(before);
-  if (status != 0) return status;
+  if (code != 0) return code;
   // For the bits that the umask cannot set: those beyond owner, group and others.
-  return chmod(path.c_str(), mode) == 0 ? 0 : -errno;
+  return chmod(path.c_str(), mode) == 0 ? 0 : errno;
 }
 
 // What chown() takes for "as it is".
@@ -141,79 +87,132 @@ bool find_group(const std::string& name, gid_t* group) {
   return true;
 }
 
-std::string bind_error(int code) {
-  return std::string("bind: ") + std::strerror(code);
+std::string error_of(const char* call, int code) {
+  return std::string(call) + ": " + std::strerror(code);
 }
+
+constexpr int kSocketFlags = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
+
+// How long a listener waits that could not accept.
+constexpr uint64_t kRetryMs = 100;
 
 }  // namespace
 
 base::Result<std::unique_ptr<Listener>, Listener::Error> Listener::tcp(Loop& loop,
                                                                        const std::string& name,
                                                                        int port, int backlog,
-                                                                       const Acceptor& acceptor,
-                                                                       const Limit& limit) {
+                                                                       const Purpose& purpose) {
   const base::Result<AddressList, int> addresses = resolve(name, port);
-  if (!addresses) return base::fail_with(Error{bind_error(addresses.error()), addresses.error()});
-  int code = 0;
+  if (!addresses)
+    return base::fail_with(Error{error_of("bind", addresses.error()), addresses.error()});
+  Error error{};
   for (const addrinfo* address = addresses->get(); address != nullptr; address = address->ai_next) {
-    std::unique_ptr<Listener> listener(
-        new Listener(new Handle(loop, Connection::Kind::kTcp, acceptor, limit)));
-    const unsigned flags = address->ai_family == AF_INET6 ? unsigned{UV_TCP_IPV6ONLY} : 0u;
-    int status = uv_tcp_bind(&listener->handle_->tcp, address->ai_addr, flags);
-    if (status == 0) status = listener->handle_->listen(backlog);
-    if (status == 0) return listener;
-    code = -status;
+    const int socket = ::socket(address->ai_family, kSocketFlags, 0);
+    if (socket < 0) {
+      error = {error_of("socket", errno), errno};
+      continue;
+    }
+    std::unique_ptr<Listener> listener(new Listener(loop, socket, Connection::Kind::kTcp, purpose));
+    if (const int code = bind_tcp(socket, *address); code != 0) {
+      error = {error_of("bind", code), code};
+    } else if (const int refused = listener->listen(backlog); refused != 0) {
+      error = {error_of("listen", refused), refused};
+    } else {
+      return listener;
+    }
   }
-  return base::fail_with(Error{bind_error(code), code});
+  return base::fail_with(std::move(error));
 }
 
 base::Result<std::unique_ptr<Listener>> Listener::unix_socket(Loop& loop, const std::string& path,
                                                               const UnixAccess& access, int backlog,
-                                                              Acceptor acceptor, Limit limit) {
+                                                              Purpose purpose) {
   gid_t group = kNoGroup;
   if (!access.group.empty() && !find_group(access.group, &group))
     return base::fail("getgrnam error for group '" + access.group + "'");
-  // libuv would listen at the part that has room.
+  // bind() would take the part that has room.
   constexpr size_t kRoom = sizeof(sockaddr_un::sun_path);
   if (path.size() >= kRoom)
     return base::fail("unix socket path too long (" + std::to_string(path.size()) +
                       "), must be under " + std::to_string(kRoom));
   unlink(path.c_str());
-  std::unique_ptr<Listener> listener(new Listener(
-      new Handle(loop, Connection::Kind::kUnix, std::move(acceptor), std::move(limit))));
-  int status = bind_with_mode(&listener->handle_->pipe, path, access.permissions);
-  if (status == 0 && group != kNoGroup && chown(path.c_str(), kNoUser, group) != 0) status = -errno;
-  if (status == 0) status = listener->handle_->listen(backlog);
-  if (status != 0) return base::fail(bind_error(-status));
+  const int socket = ::socket(AF_UNIX, kSocketFlags, 0);
+  if (socket < 0) return base::fail(error_of("socket", errno));
+  std::unique_ptr<Listener> listener(
+      new Listener(loop, socket, Connection::Kind::kUnix, std::move(purpose)));
+  if (const int code = bind_with_mode(socket, path, access.permissions); code != 0)
+    return base::fail(error_of("bind", code));
+  listener->path_ = path;
+  if (group != kNoGroup && chown(path.c_str(), kNoUser, group) != 0)
+    return base::fail(error_of("chown", errno));
+  if (const int code = listener->listen(backlog); code != 0)
+    return base::fail(error_of("listen", code));
   return listener;
 }
 
+Listener::Listener(Loop& loop, int socket, Connection::Kind kind, Purpose purpose)
+    : loop_(loop), socket_(socket), kind_(kind), purpose_(std::move(purpose)), retry_(loop, [this] {
+        watcher_->start();
+      }) {}
+
+Listener::~Listener() {
+  watcher_.reset();
+  ::close(socket_);
+  if (!path_.empty()) unlink(path_.c_str());
+}
+
+int Listener::listen(int backlog) {
+  if (::listen(socket_, backlog) != 0) return errno;
+  watcher_.emplace(loop_, socket_, [this] { accept(); });
+  watcher_->start();
+  return 0;
+}
+
+// Accepts what has come, up to the limit: the watcher calls again in the next turn for the rest.
+void Listener::accept() {
+  const int most = purpose_.limit ? purpose_.limit() : std::numeric_limits<int>::max();
+  for (int taken = 0; taken < most;) {
+    const int socket = accept4(socket_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (socket < 0) {
+      if (errno == EAGAIN) return;
+      if (errno == EINTR || errno == ECONNABORTED) continue;
+      return cannot_accept(errno);
+    }
+    failing_ = false;
+    ++taken;
+    Connection* connection = Connection::adopt(loop_, socket, kind_, keepalive_seconds_);
+    if (connection != nullptr) purpose_.accepted(connection);
+  }
+}
+
+// What has come would be reported in every turn.
+void Listener::cannot_accept(int code) {
+  watcher_->stop();
+  retry_.start(kRetryMs);
+  if (!std::exchange(failing_, true) && purpose_.cannot_accept)
+    purpose_.cannot_accept(error_of("accept", code));
+}
+
 int Listener::port() const {
-  if (handle_->kind != Connection::Kind::kTcp) return 0;
+  if (kind_ != Connection::Kind::kTcp) return 0;
   sockaddr_storage address{};
-  int size = sizeof(address);
-  if (uv_tcp_getsockname(&handle_->tcp, reinterpret_cast<sockaddr*>(&address), &size) != 0)
-    return 0;
+  socklen_t size = sizeof(address);
+  if (getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size) != 0) return 0;
   return address.ss_family == AF_INET6
              ? ntohs(reinterpret_cast<const sockaddr_in6*>(&address)->sin6_port)
              : ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
 }
 
 void Listener::prepare_connections(int keepalive_seconds) {
-  if (handle_->kind != Connection::Kind::kTcp) return;
-  set_tcp_options(handle_->descriptor(), keepalive_seconds);
-  handle_->keepalive_seconds = keepalive_seconds;
+  if (kind_ != Connection::Kind::kTcp) return;
+  set_tcp_options(socket_, keepalive_seconds);
+  keepalive_seconds_ = keepalive_seconds;
 }
 
 base::Result<> Listener::set_mark(uint32_t mark) {
-  if (setsockopt(handle_->descriptor(), SOL_SOCKET, SO_MARK, &mark, sizeof(mark)) != 0)
+  if (setsockopt(socket_, SOL_SOCKET, SO_MARK, &mark, sizeof(mark)) != 0)
     return base::fail(std::strerror(errno));
   return {};
-}
-
-Listener::~Listener() {
-  handle_->waiting = false;
-  delete_when_closed(handle_, &handle_->handle);
 }
 
 }  // namespace latchkey::net

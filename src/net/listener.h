@@ -4,22 +4,30 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
 #include "net/connection.h"
+#include "net/descriptor_watcher.h"
 #include "net/loop.h"
 
 namespace latchkey::net {
 
 class Listener {
  public:
-  // Called with each new connection, and takes ownership of it (start() or close()).
-  using Acceptor = std::function<void(Connection*)>;
-  // How many connections are accepted in one turn of the loop, asked for in each; at least 1. More
-  // of them wait, so that a rush of new ones does not hold up those that are there. Empty: all that
-  // have come.
-  using Limit = std::function<int()>;
+  // What a listener is for. It may not be destroyed by either callback.
+  struct Purpose {
+    // Called with each new connection, and takes ownership of it (start() or close()).
+    std::function<void(Connection*)> accepted;
+    // Told why none can be accepted ("accept: Too many open files"), once until one can again.
+    // Those that come wait meanwhile, and are tried again ten times a second. May be empty.
+    std::function<void(const std::string&)> cannot_accept;
+    // How many connections are accepted in one turn of the loop, asked for in each; at least 1.
+    // More of them wait, so that a rush of new ones does not hold up those that are there. Empty:
+    // all that have come.
+    std::function<int()> limit;
+  };
 
   // Why it cannot listen.
   struct Error {
@@ -31,19 +39,19 @@ class Listener {
   // or at the first usable address of a host name. Port 0: one that the system chooses.
   static base::Result<std::unique_ptr<Listener>, Error> tcp(Loop& loop, const std::string& name,
                                                             int port, int backlog,
-                                                            const Acceptor& acceptor,
-                                                            const Limit& limit);
+                                                            const Purpose& purpose);
   // Who may connect to a unix socket. permissions 0: by the umask. group: the name of the group
   // that the file is given to; empty leaves it to the process's own.
   struct UnixAccess {
     unsigned permissions = 0;
     std::string group;
   };
-  // Listens at a unix socket; removes any file at `path`. The socket is never more accessible than
-  // `access` says, from its creation on. The error begins with what failed ("bind: ...").
+  // Listens at a unix socket; removes any file at `path`, and the socket's at the end. The socket
+  // is never more accessible than `access` says, from its creation on. The error begins with what
+  // failed ("bind: ...").
   static base::Result<std::unique_ptr<Listener>> unix_socket(Loop& loop, const std::string& path,
                                                              const UnixAccess& access, int backlog,
-                                                             Acceptor acceptor, Limit limit);
+                                                             Purpose purpose);
   ~Listener();
   // The TCP port it listens at: the one that the system chose where 0 was asked for; 0 for a unix
   // socket.
@@ -60,9 +68,21 @@ class Listener {
   Listener& operator=(const Listener&) = delete;
 
  private:
-  struct Handle;
-  explicit Listener(Handle* handle) : handle_(handle) {}
-  Handle* handle_;
+  Listener(Loop& loop, int socket, Connection::Kind kind, Purpose purpose);
+  // An errno, or 0.
+  int listen(int backlog);
+  void accept();
+  void cannot_accept(int code);
+
+  Loop& loop_;
+  int socket_;
+  Connection::Kind kind_;
+  Purpose purpose_;
+  std::string path_;                      // the file of a bound unix socket
+  std::optional<int> keepalive_seconds_;  // of prepare_connections()
+  bool failing_ = false;                  // the last connection could not be accepted
+  std::optional<DescriptorWatcher> watcher_;
+  Timer retry_;
 };
 
 }  // namespace latchkey::net

@@ -1,8 +1,6 @@
 #include "persist/background_child.h"
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <sys/syscall.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <new>
 #include <utility>
 
 #include "base/assert.h"
@@ -90,19 +89,24 @@ std::string_view task_name(ChildKind kind) {
   return {};
 }
 
-// A report through the pipe; each is written in one piece.
-struct Message {
-  uint64_t keys_written;
-  uint64_t copied_bytes;
-  bool last;
-};
-
 }  // namespace
+
+struct ChildReport {
+  std::atomic<uint64_t> number{0};  // counts the reports; set behind what belongs to one
+  std::atomic<uint64_t> keys_written{0};
+  std::atomic<uint64_t> copied_bytes{0};
+  std::atomic<bool> last{false};
+};
 
 // --- In the child --------------------------------------------------------------------------------
 
-ChildProgress::ChildProgress(server::Server& server, ChildKind kind, int pipe)
-    : server_(server), kind_(kind), pipe_(pipe), next_report_us_(now_us() + kReportIntervalUs) {}
+ChildProgress::ChildProgress(server::Server& server, ChildKind kind, pid_t parent,
+                             ChildReport& report)
+    : server_(server),
+      kind_(kind),
+      parent_(parent),
+      shared_(report),
+      next_report_us_(now_us() + kReportIntervalUs) {}
 
 int64_t ChildProgress::now_us() const {
   timespec now{};
@@ -133,15 +137,18 @@ void ChildProgress::report(bool last) {
                      static_cast<double>(copied) / kMegabyte,
                      static_cast<double>(peak_) / kMegabyte,
                      static_cast<double>(sum_ / reports_) / kMegabyte);
-  const Message message{keys_, copied, last};
-  if (write(pipe_, &message, sizeof(message)) == static_cast<ssize_t>(sizeof(message))) return;
+  shared_.keys_written = keys_;
+  shared_.copied_bytes = copied;
+  shared_.last = last;
+  shared_.number = reports_;
+  if (getppid() == parent_) return;
   // The server has ended, so nobody needs the file.
   server_.log().warning("The server that this child writes for has gone, exiting.");
   if (!unfinished_.empty()) server_.files().remove(unfinished_);
   _exit(kExitFailed);
 }
 
-void BackgroundChild::prepare_child(const Job& job, int pipe) {
+void BackgroundChild::prepare_child(const Job& job) {
   const server::ConfigValues& settings = server_.settings();
   base::Logger& log = server_.log();
   child_logger = &log;
@@ -149,12 +156,10 @@ void BackgroundChild::prepare_child(const Job& job, int pipe) {
   // Ctrl-C signals the child as well; the server stops it.
   std::signal(SIGINT, SIG_IGN);
   std::signal(SIGTERM, SIG_IGN);
-  // A failed write to the pipe shows that the server has ended.
+  // A failed write to a pipe of the job shows that its reader has ended.
   std::signal(SIGPIPE, SIG_IGN);
   set_handler(SIGUSR1, on_kill_signal);
-  std::vector<int> kept = job.keep_open;
-  kept.push_back(pipe);
-  base::close_all_but(std::move(kept));
+  base::close_all_but(job.keep_open);
   server::pin_to_cpus(job.kind == ChildKind::kAofRewrite ? settings.aof_rewrite_cpulist
                                                          : settings.bgsave_cpulist);
   if (parts_.oom_score != nullptr)
@@ -162,12 +167,12 @@ void BackgroundChild::prepare_child(const Job& job, int pipe) {
   if (parts_.show_title) parts_.show_title(title_of(job.kind));
 }
 
-void BackgroundChild::run_child(const Job& job, int pipe) {
-  prepare_child(job, pipe);
+void BackgroundChild::run_child(const Job& job, pid_t parent) {
+  prepare_child(job);
   sigset_t none;
   sigemptyset(&none);
   pthread_sigmask(SIG_SETMASK, &none, nullptr);
-  ChildProgress progress(server_, job.kind, pipe);
+  ChildProgress progress(server_, job.kind, parent, *report_);
   const bool done = job.work(progress);
   if (done) progress.report_end();
   _exit(done ? kExitDone : kExitFailed);
@@ -179,16 +184,23 @@ BackgroundChild::BackgroundChild(server::Server& server, ChildProcessParts parts
     : server_(server), parts_(std::move(parts)) {}
 
 BackgroundChild::~BackgroundChild() {
-  if (!running()) return;
-  ::kill(pid_, SIGKILL);
-  waitpid(pid_, nullptr, 0);
-  close(pipe_);
+  if (running()) {
+    ::kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  if (report_ != nullptr) munmap(report_, sizeof(ChildReport));
 }
 
 base::Result<> BackgroundChild::start(Job job) {
   LK_ASSERT(!running());
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return base::fail(std::string("pipe: ") + strerror(errno));
+  if (report_ == nullptr) {
+    void* const shared = mmap(nullptr, sizeof(ChildReport), PROT_READ | PROT_WRITE,
+                              MAP_SHARED | MAP_ANONYMOUS, /*fd=*/-1, 0);
+    if (shared == MAP_FAILED) return base::fail(std::string("mmap: ") + strerror(errno));
+    report_ = new (shared) ChildReport;
+  }
+  report_->number = reports_ = 0;
+  report_->last = false;
   // Blocks all signals, because a signal to the child before it has set its handlers would run the
   // server's.
   sigset_t all;
@@ -196,21 +208,16 @@ base::Result<> BackgroundChild::start(Job job) {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   const int64_t started_us = server_.clock().monotonic_us();
+  const pid_t self = getpid();
   const pid_t pid = base::fork_process();
-  if (pid == 0) run_child(job, ends[1]);
+  if (pid == 0) run_child(job, self);
   const int fork_error = errno;
   const int64_t forked_us = server_.clock().monotonic_us();
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  close(ends[1]);
-  if (pid < 0) {
-    close(ends[0]);
-    return base::fail(std::string("fork: ") + strerror(fork_error));
-  }
+  if (pid < 0) return base::fail(std::string("fork: ") + strerror(fork_error));
   latest_fork_us_ = forked_us - started_us;
   ++forks_;
   server_.latency_monitor().add("fork", latest_fork_us_ / 1000, server_.now_ms() / 1000);
-  fcntl(ends[0], F_SETFL, O_NONBLOCK);
-  pipe_ = ends[0];
   pid_ = pid;
   started_us_ = started_us;
   current_ = {.keys_total = job.keys_total};
@@ -238,28 +245,25 @@ void BackgroundChild::kill_and_wait() {
 
 void BackgroundChild::poll() {
   if (!running()) return;
-  read_messages();
+  read_report();
   int status = 0;
   const pid_t ended = waitpid(pid_, &status, WNOHANG);
   if (ended == pid_) finish(status);
 }
 
-void BackgroundChild::read_messages() {
-  Message message{};
-  while (read(pipe_, &message, sizeof(message)) == static_cast<ssize_t>(sizeof(message))) {
-    told_us_ = server_.clock().monotonic_us();
-    current_.keys_written = message.keys_written;
-    current_.copied_bytes = message.copied_bytes;
-    current_.most_copied_bytes = std::max(current_.most_copied_bytes, current_.copied_bytes);
-    last_told_ = message.last;
-    if (!message.last) progress_->at(message.keys_written, base::SystemClock().monotonic_us());
-  }
+void BackgroundChild::read_report() {
+  const uint64_t number = report_->number;
+  if (std::exchange(reports_, number) == number) return;
+  told_us_ = server_.clock().monotonic_us();
+  current_.keys_written = report_->keys_written;
+  current_.copied_bytes = report_->copied_bytes;
+  current_.most_copied_bytes = std::max(current_.most_copied_bytes, current_.copied_bytes);
+  last_told_ = report_->last;
+  if (!last_told_) progress_->at(current_.keys_written, base::SystemClock().monotonic_us());
 }
 
 void BackgroundChild::finish(int status) {
-  read_messages();
-  close(pipe_);
-  pipe_ = -1;
+  read_report();
   ChildEnd end{.pid = std::exchange(pid_, 0)};
   const int exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : kExitFailed;
   end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;

@@ -13,7 +13,8 @@
 // the server in the child; it ignores the signals that stop the server, and ends by _exit.
 //
 // About once a second it reports to its parent how many keys it has written and how many bytes copy
-// on write has duplicated. Costs the server the fork, which is proportional to its memory
+// on write has duplicated: in shared memory, because a server without free descriptors saves too.
+// Costs the server the fork, which is proportional to its memory
 // (latest_fork_us), and a page copy for each page it changes while the child lives.
 #pragma once
 
@@ -56,10 +57,12 @@ struct ChildEnd {
   size_t copied_bytes = 0;  // by copy on write, as measured by the child at its end; 0 unless done
 };
 
+struct ChildReport;  // what the two processes share
+
 // Used in the child to report to its parent.
 class ChildProgress {
  public:
-  ChildProgress(server::Server& server, ChildKind kind, int pipe);
+  ChildProgress(server::Server& server, ChildKind kind, pid_t parent, ChildReport& report);
 
   // The child must call this for each key.
   void key_written() {
@@ -72,7 +75,7 @@ class ChildProgress {
   // The file that the child is writing. The child removes it if its server has ended, because
   // nobody else would.
   void remove_if_orphaned(std::string path) { unfinished_ = std::move(path); }
-  // Sends the last report, when the work is done.
+  // Makes the last report, when the work is done.
   void report_end();
 
  private:
@@ -83,7 +86,8 @@ class ChildProgress {
 
   server::Server& server_;
   ChildKind kind_;
-  int pipe_;
+  pid_t parent_;
+  ChildReport& shared_;
   bool patient_ = false;
   std::string unfinished_;
   uint64_t keys_ = 0;
@@ -146,9 +150,9 @@ class BackgroundChild {
   void reset_forks() { forks_ = 0; }
 
  private:
-  [[noreturn]] void run_child(const Job& job, int pipe);
-  void prepare_child(const Job& job, int pipe);
-  void read_messages();
+  [[noreturn]] void run_child(const Job& job, pid_t parent);
+  void prepare_child(const Job& job);
+  void read_report();
   void finish(int status);
 
   server::Server& server_;
@@ -156,10 +160,11 @@ class BackgroundChild {
   Job job_{};
   std::optional<server::Progress> progress_;  // of the job, as its child reports it
   pid_t pid_ = 0;
-  int pipe_ = -1;           // reads the child's reports
-  int64_t started_us_ = 0;  // monotonic
+  ChildReport* report_ = nullptr;  // mapped by the first start()
+  int64_t started_us_ = 0;         // monotonic
   Figures current_;
-  int64_t told_us_ = 0;  // monotonic time of the child's last report; 0: none
+  uint64_t reports_ = 0;  // of the child, as far as they were read
+  int64_t told_us_ = 0;   // monotonic time of the child's last report; 0: none
   bool last_told_ = false;
   int64_t latest_fork_us_ = 0;
   uint64_t forks_ = 0;

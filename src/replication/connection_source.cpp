@@ -40,7 +40,7 @@ bool ConnectionSource::wait() {
   return !server_.stop_requested() && !server_.tasks().finishing();
 }
 
-std::optional<std::string_view> ConnectionSource::fetch() {
+std::optional<std::string_view> ConnectionSource::fetch(std::span<char>) {
   uint64_t most = step(kBuffer);
   if (!shape_.has_mark()) most = std::min(most, shape_.size - received_);
   if (most == 0) return std::string_view();

@@ -43,7 +43,7 @@ class ConnectionSource final : public persist::ByteSource {
 
  private:
   static constexpr size_t kBuffer = 64 << 10;
-  std::optional<std::string_view> fetch() override;
+  std::optional<std::string_view> fetch(std::span<char> place) override;
   // False when no more bytes can come.
   bool wait();
 

@@ -343,6 +343,31 @@ class FullDisk(unittest.TestCase):
             for number in range(acknowledged):
                 self.assertEqual(again.call("STRLEN", "key:%d" % number), 3000)
 
+    def test_a_rewrite_makes_room_for_what_the_file_does_not_take(self):
+        _, server = self.start(appendfsync="everysec", enable_debug_command="yes")
+        self.addCleanup(server.stop)
+        client = server.connect()
+        for _ in range(100_000):
+            try:
+                client.call("SET", "key", "x" * 30_000)
+            except harness.ReplyError as error:
+                self.assertEqual(str(error), "MISCONF Errors writing to the AOF file: No space left on device")
+                break
+        client.send("BGREWRITEAOF")
+        self.assertEqual(client.read(), "Background append only file rewriting started")
+        deadline = time.monotonic() + harness.REPLY_TIMEOUT_S
+        while info(client, "aof_last_write_status") != "ok":
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.05)
+        self.assertEqual(client.call("SET", "after", "1"), "OK")
+        self.assertEqual(client.call("WAITAOF", 1, 0, harness.REPLY_TIMEOUT_S * 1000), [1, 0])
+        digest = client.call("DEBUG", "DIGEST")
+        client.close()
+        server.kill()
+        server.start_again()
+        with server.connect() as again:
+            self.assertEqual(again.call("DEBUG", "DIGEST"), digest)
+
     def test_a_rewrite_that_finds_no_room_leaves_everything_as_it_was(self):
         disk, server = self.start(appendfsync="everysec", enable_debug_command="yes")
         self.addCleanup(server.stop)

@@ -1,5 +1,6 @@
 """Many connections, refused connections, those that are closed for what they take, and where the server listens."""
 
+import os
 import resource
 import socket
 import time
@@ -61,6 +62,30 @@ class Crowd(harness.ServerTestCase):
         finally:
             for sock in crowd:
                 sock.close()
+
+
+class NoDescriptors(harness.ServerTestCase):
+    def test_who_is_connected_is_served_and_others_wait(self):
+        here = self.connect()
+        here.call("SET", "key", "value")
+        pid = self.server.process.pid
+        limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        most = max(int(name) for name in os.listdir("/proc/%d/fd" % pid)) + 1
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (most, limits[1]))
+        problem = "Accepting client connection: accept: Too many open files"
+        while problem not in self.server.log():
+            waiting = self.connect()
+            waiting.send("GET", "key")
+            time.sleep(0.02)
+        for _ in range(100):
+            self.assertEqual(here.call("GET", "key"), "value")
+        # Nor does a snapshot's child need one to report.
+        self.assertEqual(here.call("BGSAVE"), "Background saving started")
+        self.eventually(lambda: "rdb_bgsave_in_progress:0" in here.call("INFO", "persistence"))
+        self.assertIn("rdb_last_bgsave_status:ok", here.call("INFO", "persistence"))
+        self.assertEqual(self.server.log().count(problem), 1)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
+        self.assertEqual(waiting.read(), "value")
 
 
 class Refusals(harness.ServerTestCase):

@@ -95,6 +95,7 @@ void FaultyDisk::fail(const Fault& fault) {
 
 void FaultyDisk::heal() {
   shared_->armed = false;
+  unwritable_.clear();
 }
 
 bool FaultyDisk::has_failed() const {
@@ -149,7 +150,12 @@ ssize_t FaultyDisk::read(int descriptor, char* to, size_t size) {
 }
 
 ssize_t FaultyDisk::write(int descriptor, std::string_view bytes) {
-  if (may(kWrite, name_of(descriptor))) return base::disk().write(descriptor, bytes);
+  const std::string name = name_of(descriptor);
+  if (!unwritable_.empty() && name.ends_with(unwritable_)) {
+    errno = ENOSPC;
+    return -1;
+  }
+  if (may(kWrite, name)) return base::disk().write(descriptor, bytes);
   const int error = errno;
   const bool halved = shared_->armed && shared_->fault.kind == FaultKind::kFull &&
                       shared_->calls == shared_->fault.at + 1 && bytes.size() > 1;

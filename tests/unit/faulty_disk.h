@@ -61,6 +61,8 @@ class FaultyDisk final : public base::FileSystem {
 
   // Counts calls from here on.
   void fail(const Fault& fault);
+  // Nothing can be written to files whose names end so, as where the disk is full for them alone.
+  void refuse_writes(std::string ending) { unwritable_ = std::move(ending); }
   // The disk works again.
   void heal();
   // Whether the call was made that was to fail.
@@ -113,6 +115,7 @@ class FaultyDisk final : public base::FileSystem {
   std::filesystem::path root_;
   TemporaryDirectory shadow_;
   Shared* shared_;
+  std::string unwritable_;  // empty: nothing is
 };
 
 // Descriptors that this process has open.

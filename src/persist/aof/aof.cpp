@@ -279,6 +279,7 @@ bool Aof::switch_on() {
 
 void Aof::switch_off() {
   if (state_ == State::kOn) {
+    rewrite_.cancel();
     file_.flush(AppendOnlyFile::Wait::kForDisk);
     if (!file_.sync_now())
       server_.log().warning(std::string("Fail to fsync the AOF file: ") + strerror(errno));

@@ -65,6 +65,8 @@ class AofDirectory {
   // Removes a file that a manifest was to name which replace() refused, unless that manifest may
   // still be on disk. False when it stays.
   bool discard(std::string_view name);
+  // Whether a manifest that replace() refused may be on disk, until it succeeds again.
+  bool is_in_doubt() const { return is_in_doubt_; }
   // Removes a file; the worker frees its disk space.
   void remove_in_background(std::string_view name);
   // Syncs the directory, so that renames within it are durable. False with errno.

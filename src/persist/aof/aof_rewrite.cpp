@@ -129,10 +129,10 @@ bool AofRewrite::start(Purpose purpose) {
   }
   // Commands propagated before the fork must not be in the increment behind the base.
   if (!flush()) {
-    last_ok_ = false;
-    return false;
-  }
-  if (purpose != Purpose::kBaseOnly && !open_increment()) {
+    current_ = Purpose::kRescue;
+    start_offset_ = directory_.next_start_offset();
+    server_.log().notice("The append-only file cannot be written to: the new base will hold all");
+  } else if (purpose != Purpose::kBaseOnly && !open_increment()) {
     last_ok_ = false;
     return false;
   }
@@ -160,6 +160,7 @@ bool AofRewrite::start(Purpose purpose) {
     server_.log().warning("Can't rewrite append only file in background: " + started.error());
     return false;
   }
+  if (current_ == Purpose::kRescue) file_.suspend();
   scheduled_ = false;
   base_is_rdb_ = server_.settings().aof_use_rdb_preamble;
   server_.log().notice("Background append only file rewriting started by pid " +
@@ -169,14 +170,21 @@ bool AofRewrite::start(Purpose purpose) {
 
 bool AofRewrite::flush() {
   file_.flush(AppendOnlyFile::Wait::kForDisk);
-  if (file_.buffered_bytes() == 0) return true;
-  server_.log().warning("Can't rewrite append only file in background: it cannot be written to");
-  return false;
+  return file_.buffered_bytes() == 0;
 }
 
 bool AofRewrite::rotate() {
   current_ = Purpose::kReplace;
-  return flush() && open_increment();
+  if (flush()) return open_increment();
+  server_.log().warning("Can't begin another append-only file: this one cannot be written to");
+  return false;
+}
+
+int AofRewrite::open_file(const std::string& name) {
+  const int descriptor = directory_.open_for_append(name, /*truncate=*/true);
+  if (descriptor < 0)
+    server_.log().warning("Can't open the append-only file " + name + ": " + strerror(errno));
+  return descriptor;
 }
 
 bool AofRewrite::open_increment() {
@@ -185,11 +193,8 @@ bool AofRewrite::open_increment() {
   std::string name = temporary_increment();
   start_offset_ = directory_.next_start_offset();
   if (current_ == Purpose::kReplace) name = next.add_increment(start_offset_);
-  const int descriptor = directory_.open_for_append(name, /*truncate=*/true);
-  if (descriptor < 0) {
-    log.warning("Can't open the append-only file " + name + ": " + strerror(errno));
-    return false;
-  }
+  const int descriptor = open_file(name);
+  if (descriptor < 0) return false;
   log.notice("Creating AOF incr file " + name + " on background rewrite");
   if (current_ == Purpose::kReplace && !directory_.replace(std::move(next))) {
     server_.files().close(descriptor);
@@ -258,6 +263,7 @@ bool AofRewrite::switch_files(const ChildEnd& end) {
   }
   log.notice("Successfully renamed the temporary AOF base file " + temporary + " into " + base);
   std::string increment;
+  int descriptor = -1;  // of an increment that is opened here
   if (current_ == Purpose::kFirst) {
     // The former increments belong to another dataset.
     next.retire_increments(/*keep_last=*/false);
@@ -270,18 +276,29 @@ bool AofRewrite::switch_files(const ChildEnd& end) {
       return false;
     }
     log.notice("Successfully renamed the temporary AOF incr file " + former + " into " + increment);
+  } else if (current_ == Purpose::kRescue) {
+    next.retire_increments(/*keep_last=*/false);
+    increment = next.add_increment(start_offset_);
+    descriptor = open_file(increment);
+    if (descriptor < 0) {
+      directory_.remove_in_background(base);
+      return false;
+    }
   } else {
     next.retire_increments(/*keep_last=*/current_ == Purpose::kReplace);
   }
   if (!directory_.replace(std::move(next))) {
+    const bool discarded = directory_.discard(base);
     // Restore the temporary name, under which the file is still being appended to.
-    if (directory_.discard(base) && !increment.empty()) {
+    if (discarded && current_ == Purpose::kFirst)
       files.rename(directory_.path_of(increment), directory_.path_of(temporary_increment()));
-    }
+    if (discarded && current_ == Purpose::kRescue) directory_.discard(increment);
+    if (descriptor >= 0) files.close(descriptor);
     return false;
   }
   base_bytes_ = directory_.dataset_bytes();
   file_.set_dataset_bytes(base_bytes_);
+  if (current_ == Purpose::kRescue) file_.continue_in(descriptor);
   directory_.collect_history();
   return true;
 }
@@ -293,6 +310,11 @@ void AofRewrite::give_up(const ChildEnd& end) {
   };
   remove(temporary_base(end.pid));
   remove("temp-rewriteaof-" + std::to_string(end.pid) + ".aof");
+  if (current_ == Purpose::kRescue) {
+    // What was written to the former file now would be lost with a manifest that does not name it.
+    scheduled_ = directory_.is_in_doubt();
+    if (!scheduled_) file_.resume();
+  }
   if (current_ != Purpose::kFirst) return;
   const std::string increment = temporary_increment();
   server_.log().notice("Removing the temp incr aof file " + increment + " in the background");

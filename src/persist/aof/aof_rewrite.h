@@ -6,6 +6,9 @@
 // the last rewrite, and when appendonly is switched on. It is postponed while another child runs.
 // After three failures in a row, automatic rewrites wait a minute, then two, four, up to an hour.
 //
+// Where the file cannot be written to, as on a full disk, the new base holds what it lacks, and the
+// rewrite makes room for what comes behind.
+//
 // On any failure, the files named by the manifest on disk still hold the dataset, and
 // propagated commands are still written.
 #pragma once
@@ -39,6 +42,9 @@ class AofRewrite {
     // appendonly has just been switched on: the increment is a temporary file, useless until the
     // base is complete.
     kFirst,
+    // As kReplace, of a file that cannot be written to: start() finds that out. The increment is
+    // opened at the end.
+    kRescue,
   };
 
   // Starts a rewrite. False, with the reason logged, on failure. REQUIRES: no child runs.
@@ -74,8 +80,10 @@ class AofRewrite {
   void reset_figures() { rewrites_ = 0; }
 
  private:
-  // Writes out what is buffered. False, with the reason logged, when it cannot be.
+  // Writes out what is buffered. False when it cannot be.
   bool flush();
+  // Opens an empty increment. -1, with the reason logged, on failure.
+  int open_file(const std::string& name);
   bool open_increment();
   void ended(const ChildEnd& end);
   bool switch_files(const ChildEnd& end);

@@ -24,6 +24,7 @@ using server::AppendFsync;
 constexpr size_t kMaxKeptBytes = 256 * 1024;
 // How long writes may be postponed because of a running sync.
 constexpr int64_t kMaxPostponedMs = 2000;
+constexpr std::string_view kSolved = "AOF write error looks solved, Redis can write again.";
 constexpr int64_t kErrorLogIntervalS = 30;
 constexpr int64_t kMsPerSecond = 1000;
 constexpr int64_t kUsPerMs = 1000;
@@ -110,6 +111,7 @@ void AppendOnlyFile::open(int descriptor, uint64_t size) {
     sync_in_background(former, true);
   }
   descriptor_ = descriptor;
+  suspended_ = false;
   file_bytes_ = size;
   synced_file_bytes_ = size;
   last_sync_s_ = now_ms() / kMsPerSecond;
@@ -130,6 +132,21 @@ void AppendOnlyFile::abandon() {
   }
   forget_failures();
   report_problem();
+}
+
+void AppendOnlyFile::suspend() {
+  suspended_ = true;
+  covered_ = buffer_.size();
+  encoder_.forget_database();
+}
+
+void AppendOnlyFile::continue_in(int descriptor) {
+  server_.files().close(std::exchange(descriptor_, -1));
+  forget_failures();
+  buffer_.erase(0, covered_);
+  open(descriptor, 0);
+  server_.log().notice(kSolved);
+  flush(Wait::kForDisk);
 }
 
 bool AppendOnlyFile::sync_now() {
@@ -163,7 +180,7 @@ void AppendOnlyFile::on_propagated(std::span<const server::PropagatedCommand> un
 
 void AppendOnlyFile::flush(Wait wait) {
   if (!is_open()) return;
-  if (buffer_.empty() && !needs_sync()) {
+  if (suspended_ || (buffer_.empty() && !needs_sync())) {
     look_at_worker();
     return;
   }
@@ -211,7 +228,7 @@ bool AppendOnlyFile::write_buffer() {
     return false;
   }
   if (write_failed_) {
-    server_.log().notice("AOF write error looks solved, Redis can write again.");
+    server_.log().notice(kSolved);
     write_failed_ = false;
     write_error_ = 0;
   }

@@ -8,8 +8,8 @@
 //
 // A failed write is truncated from the file and tried again at the next turn, and a failed sync at
 // the next second, of the file before this one too; until it succeeds, write commands must be
-// refused (on_problem_changed). With `always` a failure ends the process, since the dataset has
-// changes that cannot be made durable.
+// refused (on_problem_changed), or a new base has what could not be written (suspend()). With
+// `always` a failure ends the process, since the dataset has changes that cannot be made durable.
 #pragma once
 
 #include <atomic>
@@ -60,6 +60,13 @@ class AppendOnlyFile final : public server::PropagationSink {
   void close();
   // Closes the file, which is given up, without a sync, and drops the buffer.
   void abandon();
+  // While suspended nothing is written: a base is being made that has what is buffered by now and
+  // cannot be written to the file. REQUIRES: open.
+  void suspend();
+  void resume() { suspended_ = false; }
+  // Ends the suspension with that base on disk: what was buffered before it is dropped, and the
+  // rest goes to `descriptor`, an empty file.
+  void continue_in(int descriptor);
   // Syncs what was written. False, with errno, on failure.
   bool sync_now();
 
@@ -161,6 +168,8 @@ class AppendOnlyFile final : public server::PropagationSink {
   bool counts_offset_ = true;
   bool confirming_ = true;
   int descriptor_ = -1;
+  bool suspended_ = false;
+  size_t covered_ = 0;  // bytes of the buffer that were there at suspend()
   server::PropagationEncoder encoder_;
   std::string buffer_;
   uint64_t file_bytes_ = 0;         // of the open file

@@ -91,7 +91,7 @@ uint64_t ByteSource::checksum() {
   return checksum_;
 }
 
-bool ByteSource::refill() {
+bool ByteSource::refill(std::span<char> place) {
   if (!ok()) return false;
   sum_read();
   passed_ += static_cast<uint64_t>(next_ - begin_);
@@ -100,7 +100,7 @@ bool ByteSource::refill() {
     progress_at_ = passed_ + progress_every_;
     if (!progress_(passed_)) return fail(Error::kStopped);
   }
-  const std::optional<std::string_view> bytes = fetch();
+  const std::optional<std::string_view> bytes = fetch(place);
   if (!bytes) return fail(Error::kFailed);
   set_buffer(*bytes);
   return true;
@@ -114,34 +114,55 @@ bool ByteSource::read_slowly(char* to, size_t size) {
 bool ByteSource::read_on(char* to, size_t size) {
   while (size > 0) {
     if (next_ == end_) {
-      if (!refill()) return false;
+      if (!refill({to, size})) return false;
       if (next_ == end_) return fail(Error::kShort);
     }
     const size_t part = std::min(size, static_cast<size_t>(end_ - next_));
-    std::memcpy(to, next_, part);
+    const bool is_in_place = next_ == to;
+    if (!is_in_place) std::memcpy(to, next_, part);
     next_ += part;
+    // The reader may move it.
+    if (is_in_place) sum_read();
     to += part;
     size -= part;
   }
   return true;
 }
 
-bool ByteSource::read_view_slowly(uint64_t size, std::string& room, std::string_view* view) {
-  // Grows as the bytes arrive, because the size is not trusted, unless they are there already:
-  // growing takes three times the memory for a moment.
-  constexpr uint64_t kFirstStep = 1 << 20;
-  const uint64_t start = position();
+size_t ByteSource::trusted(uint64_t size, uint64_t known) const {
+  constexpr uint64_t kAlways = 1 << 20;
   const auto fetched = static_cast<uint64_t>(end_ - next_);
-  const bool is_there = size > kFirstStep && size - fetched <= left();
+  if (size <= kAlways || size <= fetched || size - fetched <= left())
+    return static_cast<size_t>(size);
+  return static_cast<size_t>(std::min(size, std::max(kAlways, known)));
+}
+
+bool ByteSource::read_view_slowly(uint64_t size, std::string& room, std::string_view* view) {
+  const uint64_t start = position();
   room.clear();
   while (room.size() < size) {
-    const uint64_t step = is_there ? size : std::max<uint64_t>(kFirstStep, room.size());
     const size_t before = room.size();
-    const auto part = static_cast<size_t>(std::min(size - before, step));
+    const size_t part = trusted(size - before, before);
     room.resize(before + part);
     if (!read_on(room.data() + before, part)) return failed_since(start);
   }
   *view = room;
+  return true;
+}
+
+bool ByteSource::read_blob(uint64_t size, base::BlobRef* blob) {
+  const uint64_t start = position();
+  size_t filled = 0;
+  base::BlobRef made;
+  while (filled < size) {
+    const size_t part = trusted(size - filled, filled);
+    base::BlobRef larger = base::BlobRef::create(filled + part);
+    if (filled > 0) std::memcpy(larger.get()->data(), made.get()->data(), filled);
+    made = std::move(larger);
+    if (!read_on(made.get()->data() + filled, part)) return failed_since(start);
+    filled += part;
+  }
+  *blob = std::move(made);
   return true;
 }
 
@@ -163,10 +184,13 @@ bool ByteSource::at_end() {
   return next_ == end_ && (!refill() || next_ == end_);
 }
 
-std::optional<std::string_view> DescriptorSource::fetch() {
+std::optional<std::string_view> DescriptorSource::fetch(std::span<char> place) {
+  const bool in_place = place.size() >= kBuffer;
+  char* const to = in_place ? place.data() : buffer_.get();
+  const size_t most = step(in_place ? std::min(place.size(), kInPlace) : kBuffer);
   for (;;) {
-    const ssize_t got = files_.read(descriptor_, buffer_.get(), step(kBuffer));
-    if (got >= 0) return std::string_view(buffer_.get(), static_cast<size_t>(got));
+    const ssize_t got = files_.read(descriptor_, to, most);
+    if (got >= 0) return std::string_view(to, static_cast<size_t>(got));
     if (errno != EINTR) return std::nullopt;
   }
 }

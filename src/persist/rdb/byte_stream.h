@@ -5,8 +5,8 @@
 // errors once, at the end. They do not own their descriptors. Not thread-safe; usable in a forked
 // child, since they touch nothing but the object itself and malloc.
 //
-// Costs: a copy into the buffer for short data; data longer than the buffer bypasses it. The
-// checksum (base/digest/crc64.h) is computed over whole buffers.
+// Costs: a copy into the buffer for short data; data longer than the buffer bypasses it, where the
+// source can put it in place. The checksum (base/digest/crc64.h) is computed over whole buffers.
 #pragma once
 
 #include <algorithm>
@@ -198,6 +198,8 @@ class ByteSource {
     next_ += size;
     return true;
   }
+  // Reads `size` > 0 bytes into a blob of their own. Memory grows as for read_view().
+  bool read_blob(uint64_t size, base::BlobRef* blob);
   bool skip(uint64_t size);
   // Whether there are no more bytes. Reads ahead to find out.
   bool at_end();
@@ -221,8 +223,9 @@ class ByteSource {
 
  protected:
   ByteSource() = default;
-  // The next bytes, valid until the next call; empty at the end; nothing on failure.
-  virtual std::optional<std::string_view> fetch() = 0;
+  // The next bytes, valid until the next call; empty at the end; nothing on failure. The source may
+  // put them at `place`, where the reader wants as many as it has room for.
+  virtual std::optional<std::string_view> fetch(std::span<char> place) = 0;
   // Bytes that are certain to be there behind those that were fetched; 0: not known.
   virtual uint64_t left() const { return 0; }
   // The maximum size of a fetch, so that the progress callback is called often enough.
@@ -243,8 +246,11 @@ class ByteSource {
     progress_every_ = 0;
   }
   uint64_t position() const { return passed_ + static_cast<uint64_t>(next_ - begin_); }
-  // Refills the empty buffer.
-  bool refill();
+  // Refills the empty buffer, or makes what was read to the beginning of `place` the buffer.
+  bool refill(std::span<char> place = {});
+  // Bytes for which to allocate memory at once, of `size` that are said to follow behind `known`
+  // that have arrived: all where they are there, because growing takes more for a moment.
+  size_t trusted(uint64_t size, uint64_t known) const;
   bool read_on(char* to, size_t size);
   void sum_read();
   bool fail(Error error) {
@@ -293,7 +299,7 @@ class MemorySource final : public ByteSource {
   explicit MemorySource(std::string_view bytes) { set_buffer(bytes); }
 
  private:
-  std::optional<std::string_view> fetch() override { return std::string_view(); }
+  std::optional<std::string_view> fetch(std::span<char>) override { return std::string_view(); }
 };
 
 // Reads a blocking descriptor from its current position. Reads ahead: the data not yet consumed
@@ -307,7 +313,9 @@ class DescriptorSource final : public ByteSource {
 
  private:
   static constexpr size_t kBuffer = 64 << 10;
-  std::optional<std::string_view> fetch() override;
+  // Bytes read in place at once: they stay in the processor's cache until their checksum is taken.
+  static constexpr size_t kInPlace = 512 << 10;
+  std::optional<std::string_view> fetch(std::span<char> place) override;
   uint64_t left() const override;
 
   base::FileSystem& files_;

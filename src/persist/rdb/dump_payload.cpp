@@ -80,7 +80,7 @@ base::Result<> read_dump(std::string_view dump, store::Environment& environment,
         is_rdb_type(type) ? read_value(reader, type, environment, loaded) : ReadResult::kFailed;
   }
   if (result != ReadResult::kDone) return base::fail(reader.error());
-  if (loaded->value == nullptr) {
+  if (loaded->value == nullptr && !loaded->blob) {
     room = loaded->text;
     loaded->text = room;
   }

@@ -163,7 +163,7 @@ bool RdbReader::integer_string(StringForm form, std::string_view* text) {
   return true;
 }
 
-bool RdbReader::compressed_string(std::string_view* text) {
+bool RdbReader::compressed_string(std::string_view* text, base::BlobRef* blob) {
   uint64_t compressed_size;
   uint64_t full_size;
   if (!length(&compressed_size) || !length(&full_size)) return false;
@@ -171,21 +171,34 @@ bool RdbReader::compressed_string(std::string_view* text) {
   if (!source_.read_view(compressed_size, room_, &compressed)) return short_read();
   if (compressed.empty() || full_size / kMaxExpansion > compressed_size)
     return fail("Invalid LZF compressed string");
-  full_.resize(full_size);
-  if (!store::lzf_decompress(compressed, full_)) return fail("Invalid LZF compressed string");
-  *text = full_;
+  std::span<char> full;
+  if (blob != nullptr && full_size >= kLong) {
+    *blob = base::BlobRef::create(full_size);
+    full = {blob->get()->data(), full_size};
+  } else {
+    full_.resize(full_size);
+    full = full_;
+  }
+  if (!store::lzf_decompress(compressed, full)) return fail("Invalid LZF compressed string");
+  *text = {full.data(), full.size()};
   return true;
 }
 
-bool RdbReader::string(std::string_view* text) {
+bool RdbReader::string_or_blob(std::string_view* text, base::BlobRef* blob) {
+  if (blob != nullptr) *blob = {};
   uint64_t number;
   bool is_form;
   if (!length_or_form(&number, &is_form)) return false;
+  if (!is_form && blob != nullptr && number >= kLong) {
+    if (!source_.read_blob(number, blob)) return short_read();
+    *text = blob->view();
+    return true;
+  }
   if (!is_form) return source_.read_view(number, room_, text) || short_read();
   if (number > static_cast<uint8_t>(StringForm::kLzf))
     return fail("Unknown RDB string encoding type " + std::to_string(number));
   const auto form = static_cast<StringForm>(number);
-  return form == StringForm::kLzf ? compressed_string(text) : integer_string(form, text);
+  return form == StringForm::kLzf ? compressed_string(text, blob) : integer_string(form, text);
 }
 
 bool RdbReader::skip_string() {

@@ -79,7 +79,11 @@ class RdbReader {
   bool raw(void* to, size_t size) { return source_.read(to, size) || short_read(); }
   bool length(uint64_t* length);
   // The view is valid until the next call.
-  bool string(std::string_view* text);
+  bool string(std::string_view* text) { return string_or_blob(text, nullptr); }
+  // The same; a text of kLong or more is the bytes of a blob made for it, with a shorter one *blob
+  // is empty. Without `blob` it is as string().
+  static constexpr uint64_t kLong = 64 << 10;
+  bool string_or_blob(std::string_view* text, base::BlobRef* blob);
   bool milliseconds(int64_t* value) { return raw(value, sizeof *value); }
   bool binary_double(double* value) { return raw(value, sizeof *value); }
   // Reads a score as text after a length byte; three values of that byte mean -inf, inf and NaN.
@@ -92,7 +96,7 @@ class RdbReader {
   // false.
   bool length_or_form(uint64_t* number, bool* is_form);
   bool integer_string(StringForm form, std::string_view* text);
-  bool compressed_string(std::string_view* text);
+  bool compressed_string(std::string_view* text, base::BlobRef* blob);
 
   ByteSource& source_;
   int version_ = kRdbVersion;

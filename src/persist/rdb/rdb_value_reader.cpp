@@ -412,7 +412,7 @@ ReadResult read_value(RdbReader& reader, uint8_t type_byte, Environment& environ
     case RdbType::kString:
       loaded->type = store::Type::kString;
       loaded->value.reset();
-      return reader.string(&loaded->text) ? kDone : kFailed;
+      return reader.string_or_blob(&loaded->text, &loaded->blob) ? kDone : kFailed;
     case RdbType::kList:
       return read_list(reader, limits, loaded);
     case RdbType::kListZiplist:
@@ -458,6 +458,7 @@ ReadResult read_value(RdbReader& reader, uint8_t type_byte, Environment& environ
 }
 
 void put_value(store::Keyspace& db, store::KeyRef& ref, LoadedValue& loaded, int64_t deadline_ms) {
+  if (loaded.blob) return db.set_blob(ref, loaded.blob.release(), deadline_ms);
   if (loaded.type == store::Type::kString) return db.set_string(ref, loaded.text, deadline_ms);
   db.set_value(ref, loaded.type, std::move(loaded.value), deadline_ms);
   db.index_elements(ref);

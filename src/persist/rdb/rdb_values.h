@@ -25,8 +25,9 @@ struct LoadedValue {
   store::Type type = store::Type::kString;
   // Null for strings.
   std::unique_ptr<store::Value> value;
-  // A string's bytes, valid until the reader is used again.
+  // A string's bytes, valid until the reader is used again; those of a large one are the blob's.
   std::string_view text;
+  base::BlobRef blob;
 };
 
 enum class ReadResult : uint8_t {

@@ -108,6 +108,20 @@ bool Listeners::open_tls(const ConfigValues& settings, TcpSockets* sockets) {
   return false;
 }
 
+net::Listener::Purpose Listeners::for_clients(bool secure) {
+  return {.accepted = [this, secure](net::Connection* connection) { admit(connection, secure); },
+          .cannot_accept =
+              [this](const std::string& why) {
+                server_.log().warning("Accepting client connection: " + why);
+              },
+          .limit =
+              [this, secure] {
+                const ConfigValues& settings = server_.settings();
+                return secure ? settings.max_new_tls_connections_per_cycle
+                              : settings.max_new_connections_per_cycle;
+              }};
+}
+
 Listeners::Opened Listeners::open_at(int port, const std::vector<std::string>& addresses,
                                      bool secure, TcpSockets* sockets) {
   sockets->port = port;
@@ -123,14 +137,8 @@ Listeners::Opened Listeners::open_at(int port, const std::vector<std::string>& a
 
 bool Listeners::open_one(const std::string& address, int port, bool secure, TcpSockets* sockets,
                          int* code) {
-  auto listener = net::Listener::tcp(
-      *server_.loop(), address, port, server_.settings().tcp_backlog,
-      [this, secure](net::Connection* connection) { admit(connection, secure); },
-      [this, secure] {
-        const ConfigValues& settings = server_.settings();
-        return secure ? settings.max_new_tls_connections_per_cycle
-                      : settings.max_new_connections_per_cycle;
-      });
+  auto listener = net::Listener::tcp(*server_.loop(), address, port, server_.settings().tcp_backlog,
+                                     for_clients(secure));
   if (listener) {
     if (const uint32_t mark = server_.settings().socket_mark_id; mark != 0) {
       const base::Result<> marked = (*listener)->set_mark(mark);
@@ -158,11 +166,9 @@ bool Listeners::open_one(const std::string& address, int port, bool secure, TcpS
 bool Listeners::open_unix_socket() {
   const ConfigValues& settings = server_.settings();
   if (settings.unixsocket.empty()) return true;
-  auto opened = net::Listener::unix_socket(
-      *server_.loop(), settings.unixsocket, {settings.unixsocketperm, settings.unixsocketgroup},
-      settings.tcp_backlog,
-      [this](net::Connection* connection) { admit(connection, /*secure=*/false); },
-      [this] { return server_.settings().max_new_connections_per_cycle; });
+  auto opened = net::Listener::unix_socket(*server_.loop(), settings.unixsocket,
+                                           {settings.unixsocketperm, settings.unixsocketgroup},
+                                           settings.tcp_backlog, for_clients(/*secure=*/false));
   if (!opened) {
     unix_socket_.reset();
     server_.log().warning("Failed opening Unix socket: " + opened.error());

@@ -47,6 +47,8 @@ class Listeners {
 
   bool open_tcp(const ConfigValues& settings, TcpSockets* sockets);
   bool open_tls(const ConfigValues& settings, TcpSockets* sockets);
+  // `secure`: of a TLS socket, here and below.
+  net::Listener::Purpose for_clients(bool secure);
   // Port 0: the system chooses. kPortTaken: the port that it chose is in use at another address.
   Opened open_at(int port, const std::vector<std::string>& addresses, bool secure,
                  TcpSockets* sockets);
@@ -58,7 +60,6 @@ class Listeners {
   // Replaces the TCP and TLS sockets after a change of configuration. False, with the old ones in
   // place, when that fails.
   bool move_tcp();
-  // `secure`: it came to a TLS socket.
   void admit(net::Connection* connection, bool secure);
   bool is_protected_from(net::Connection& connection) const;
 

@@ -100,12 +100,11 @@ class PlayedChannel final : public net::ConnectionHandler {
 class PlayedNode {
  public:
   explicit PlayedNode(net::Loop& loop) : loop_(loop) {
-    auto made =
-        net::Listener::tcp(loop, "127.0.0.1", 0, 16,
-                           [this](net::Connection* accepted) {
-                             channels_.push_back(std::make_unique<PlayedChannel>(loop_, *accepted));
-                           },
-                           {});
+    const auto accepted = [this](net::Connection* connection) {
+      channels_.push_back(std::make_unique<PlayedChannel>(loop_, *connection));
+    };
+    auto made = net::Listener::tcp(loop, "127.0.0.1", 0, 16,
+                                   {.accepted = accepted, .cannot_accept = {}, .limit = {}});
     REQUIRE(made);
     listener_ = *std::move(made);
     port_ = listener_->port();

@@ -2,6 +2,7 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -60,11 +61,13 @@ struct Opened {
     mode_at_birth.reset();
     auto made = net::Listener::unix_socket(
         loop, path, {.permissions = permissions, .group = {}}, backlog,
-        [this](net::Connection* connection) {
-          ++accepted;
-          connection->close();
-        },
-        [this] { return limit; });
+        {.accepted =
+             [this](net::Connection* connection) {
+               ++accepted;
+               connection->close();
+             },
+         .cannot_accept = [this](const std::string& why) { complaints.push_back(why); },
+         .limit = [this] { return limit; }});
     if (made) {
       listener = *std::move(made);
     } else {
@@ -75,6 +78,7 @@ struct Opened {
   std::string error;
   int limit = 1000;
   int accepted = 0;
+  std::vector<std::string> complaints;
   std::unique_ptr<net::Listener> listener;
 };
 
@@ -122,6 +126,12 @@ class IdleHandler : public net::ConnectionHandler {
   void on_flushed() override {}
 };
 
+net::Listener::Purpose closes_each() {
+  return {.accepted = [](net::Connection* connection) { connection->close(); },
+          .cannot_accept = {},
+          .limit = {}};
+}
+
 int option_of(int socket, int level, int name) {
   int value = -1;
   socklen_t size = sizeof value;
@@ -142,9 +152,7 @@ TEST_CASE("A socket in a directory that is not there is told as such", "[net]") 
 
 TEST_CASE("A listening socket is marked, where that is permitted", "[listener]") {
   net::Loop loop;
-  const auto listener = net::Listener::tcp(loop, "127.0.0.1", 0, 1,
-                                           [](net::Connection* connection) { connection->close(); },
-                                           /*limit=*/{});
+  const auto listener = net::Listener::tcp(loop, "127.0.0.1", 0, 1, closes_each());
   REQUIRE(listener);
   constexpr uint32_t kMark = 77;
   const base::Result<> marked = (*listener)->set_mark(kMark);
@@ -160,12 +168,12 @@ TEST_CASE("Connections have the options they start with, inherited or not", "[li
   IdleHandler handler;
   net::Connection* accepted = nullptr;
   int keepalive_seconds = 0;
+  const auto start = [&](net::Connection* connection) {
+    accepted = connection;
+    connection->start(handler, keepalive_seconds);
+  };
   auto listener = net::Listener::tcp(loop, "127.0.0.1", 0, 1,
-                                     [&](net::Connection* connection) {
-                                       accepted = connection;
-                                       connection->start(handler, keepalive_seconds);
-                                     },
-                                     /*limit=*/{});
+                                     {.accepted = start, .cannot_accept = {}, .limit = {}});
   REQUIRE(listener);
   const auto connect = [&](int seconds) {
     keepalive_seconds = seconds;
@@ -216,9 +224,7 @@ TEST_CASE("Without permissions a Unix socket is as the umask has it", "[listener
 TEST_CASE("Port 0 listens at a port that the system chooses, and says which", "[listener]") {
   net::Loop loop;
   const auto listen = [&](const std::string& address, int port) {
-    return net::Listener::tcp(loop, address, port, 1,
-                              [](net::Connection* connection) { connection->close(); },
-                              /*limit=*/{});
+    return net::Listener::tcp(loop, address, port, 1, closes_each());
   };
   const auto first = listen("127.0.0.1", 0);
   REQUIRE(first);
@@ -253,6 +259,31 @@ TEST_CASE("No more connections are accepted in a turn than the limit allows", "[
   for (int i = 0; i < 10; ++i) peers.push_back(std::make_unique<UnixPeer>(path));
   for (turns = 0; opened.accepted < 20 && turns < 100; ++turns) opened.loop.run_once();
   CHECK(opened.accepted == 20);
+}
+
+TEST_CASE("Without a free descriptor connections wait, and that is told once", "[listener]") {
+  TemporaryDirectory directory;
+  const std::string path = directory.path() / "socket";
+  Opened opened(path, 0700, /*backlog=*/100);
+  REQUIRE(opened.listener != nullptr);
+  const UnixPeer first(path);
+  const UnixPeer second(path);
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+  rlimit none = before;
+  none.rlim_cur = 0;
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &none) == 0);
+  int fired = 0;
+  net::Timer timer(opened.loop, [&] { ++fired; });
+  // It is tried again meanwhile, and other events are served.
+  for (int i = 0; i < 3; ++i) {
+    timer.start(120);
+    while (fired == i) opened.loop.run_once();
+  }
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &before) == 0);
+  CHECK(opened.accepted == 0);
+  CHECK(opened.complaints == std::vector<std::string>{"accept: Too many open files"});
+  while (opened.accepted < 2) opened.loop.run_once();
 }
 
 TEST_CASE("A listener may go while connections wait for the next turn", "[listener]") {

@@ -96,7 +96,9 @@ class Wire {
   explicit Wire(net::Loop& loop) : peer(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     const auto listener = net::Listener::unix_socket(
         loop, path(), {.permissions = 0700, .group = {}}, 1,
-        [this](net::Connection* accepted) { connection = accepted; }, {});
+        {.accepted = [this](net::Connection* accepted) { connection = accepted; },
+         .cannot_accept = {},
+         .limit = {}});
     INFO((listener ? "" : listener.error()));
     REQUIRE(listener);
     peer.connect(path());

@@ -211,6 +211,31 @@ TEST_CASE("A rewrite on a disk that fails leaves the files before it or those af
                     });
 }
 
+TEST_CASE("A rewrite of a file that cannot be written to makes up for it, or leaves it as it was",
+          "[aof-faults]") {
+  fail_each_call_of([](Stage& stage) { push_three(stage); },
+                    [](Stage& stage, const Trial& trial) {
+                      stage.disk.heal();
+                      Life life(stage.directory, kSettings, stage.disk, &stage.logs);
+                      REQUIRE(life.opened);
+                      stage.disk.refuse_writes(".1.incr.aof");
+                      stage.disk.fail(trial.fault);
+                      push_and_rewrite(stage, life, trial, [&] {
+                        life.server.tick();
+                        return life.client.run("BGREWRITEAOF") == kRewriting;
+                      });
+                      if (!stage.disk.has_failed()) {
+                        CHECK(log_has(stage.logs, "the new base will hold all"));
+                        CHECK(stage.pushed.count == 5);
+                        CHECK(life.info_has("aof_last_write_status:ok"));
+                        CHECK(life.info_has("aof_last_bgrewrite_status:ok"));
+                      }
+                      if (!stage.heals(trial)) return;
+                      stage.disk.heal();
+                      expect_recovery(stage, life, trial);
+                    });
+}
+
 TEST_CASE("Switching appendonly on with a disk that fails", "[aof-faults]") {
   // Files of an earlier time, to which numbers have been added since, or none.
   const bool with_files = GENERATE(false, true);

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/digest/crc64.h"
@@ -77,6 +78,43 @@ TEST_CASE("What is written to a descriptor is read from it, with one checksum", 
   CHECK(source.error() == ByteSource::Error::kShort);
 }
 
+TEST_CASE("A large value is read into a blob of its own, in one checksum with what is around it",
+          "[byte_stream]") {
+  const size_t size = GENERATE(1, 65'536, 1'000'000, 5'000'000);
+  const ScratchFile file;
+  DescriptorSink sink(base::disk(), file.descriptor());
+  const std::string all = "front" + pattern(size) + "back";
+  sink.write(all);
+  sink.flush();
+  file.rewind();
+  // A pipe does not say how much will come.
+  int pipe_ends[2];
+  REQUIRE(::pipe(pipe_ends) == 0);
+  std::thread writer([&] {
+    DescriptorSink pipe_sink(base::disk(), pipe_ends[1]);
+    pipe_sink.write(all);
+    pipe_sink.flush();
+    ::close(pipe_ends[1]);
+  });
+  for (const int from : {file.descriptor(), pipe_ends[0]}) {
+    DescriptorSource source(base::disk(), from);
+    source.enable_checksum();
+    REQUIRE(source.skip(5));
+    base::BlobRef blob;
+    REQUIRE(source.read_blob(size, &blob));
+    CHECK(blob.view() == pattern(size));
+    CHECK(blob.get()->capacity() == size);
+    CHECK(source.offset() == 5 + size);
+    CHECK(source.checksum() == base::crc64(0, all.substr(0, 5 + size)));
+    blob = {};
+    REQUIRE(source.skip(4));
+    CHECK(source.checksum() == base::crc64(0, all));
+    CHECK(source.at_end());
+  }
+  writer.join();
+  ::close(pipe_ends[0]);
+}
+
 TEST_CASE("A checksum begins where it is enabled", "[byte_stream]") {
   std::string text;
   StringSink sink(text);
@@ -142,6 +180,13 @@ TEST_CASE("A source that is too short stays failed, and takes no memory for lies
   CHECK(source.offset() == 0);
   CHECK_FALSE(source.read_view(1, room, &view));
   CHECK_FALSE(source.skip(1));
+
+  MemorySource another("abc");
+  base::BlobRef blob;
+  CHECK_FALSE(another.read_blob(uint64_t{1} << 60, &blob));
+  CHECK_FALSE(blob);
+  CHECK(another.error() == ByteSource::Error::kShort);
+  CHECK(another.offset() == 0);
 }
 
 TEST_CASE("Progress is told while a large value is read, and can stop it", "[byte_stream]") {
@@ -158,7 +203,12 @@ TEST_CASE("Progress is told while a large value is read, and can stop it", "[byt
   });
   std::string room;
   std::string_view view;
-  CHECK_FALSE(source.read_view(1'000'000, room, &view));
+  base::BlobRef blob;
+  if (GENERATE(false, true)) {
+    CHECK_FALSE(source.read_blob(1'000'000, &blob));
+  } else {
+    CHECK_FALSE(source.read_view(1'000'000, room, &view));
+  }
   CHECK(source.error() == ByteSource::Error::kStopped);
   REQUIRE(offsets.size() == 3);
   for (size_t i = 0; i < offsets.size(); ++i) CHECK(offsets[i] >= 200'000 * (i + 1));

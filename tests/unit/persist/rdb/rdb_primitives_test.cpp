@@ -93,4 +93,35 @@ TEST_CASE("A number takes as few bytes as it can, and reads back as text", "[rdb
   }
 }
 
+TEST_CASE("A long string is read into a blob, compressed or not, and is the same without one",
+          "[rdb]") {
+  std::string noise(RdbReader::kLong, '\0');
+  for (size_t i = 0; i < noise.size(); ++i) noise[i] = static_cast<char>(i * i >> 3 ^ i * 31 >> 5);
+  for (const std::string& text :
+       {std::string("short"), std::string("17"), std::string(RdbReader::kLong - 1, 'x'),
+        std::string(RdbReader::kLong, 'x'), std::string(5 * RdbReader::kLong, 'x'), noise}) {
+    INFO(text.size());
+    std::string bytes;
+    StringSink sink(bytes);
+    RdbWriter writer(sink, /*compress=*/true);
+    writer.string(text);
+    sink.flush();
+    MemorySource source(bytes);
+    RdbReader reader(source);
+    std::string_view read;
+    base::BlobRef blob = base::BlobRef::create(1);
+    REQUIRE(reader.string_or_blob(&read, &blob));
+    CHECK(read == text);
+    CHECK(bool(blob) == (text.size() >= RdbReader::kLong));
+    if (blob) CHECK(blob.view() == text);
+    MemorySource again(bytes);
+    RdbReader plain(again);
+    REQUIRE(plain.string(&read));
+    CHECK(read == text);
+    MemorySource part(std::string_view(bytes).substr(0, bytes.size() - 1));
+    RdbReader reader_of_part(part);
+    CHECK_FALSE(reader_of_part.string_or_blob(&read, &blob));
+  }
+}
+
 }  // namespace latchkey::persist
