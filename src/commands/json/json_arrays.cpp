@@ -36,6 +36,8 @@ void reply_sizes(CommandContext& ctx, const ReadPath& path, const Outcomes<size_
 struct Addition {
   std::vector<Node> nodes;
   size_t depth = 0;  // of the deepest
+  size_t bytes = 0;
+  size_t copies = 0;  // made so far
 };
 
 // The arguments from `first` on. False with an error sent.
@@ -44,15 +46,17 @@ bool read_addition(CommandContext& ctx, size_t first, Addition* addition) {
     std::optional<json::Parsed> parsed = read_value(ctx, text);
     if (!parsed) return false;
     addition->depth = std::max(addition->depth, parsed->depth);
+    addition->bytes += sizeof(Node) + parsed->root.memory_usage();
     addition->nodes.push_back(std::move(parsed->root));
   }
   return true;
 }
 
 // Inserts copies before `at`.
-Change insert(CommandContext& ctx, Node& array, Trail trail, const Addition& addition, size_t at,
+Change insert(CommandContext& ctx, Node& array, Trail trail, Addition& addition, size_t at,
               size_t* size) {
   if (!has_room_for(ctx, trail, addition.depth + 1)) return Change::kFailed;
+  if (!may_copy(ctx, ++addition.copies, addition.bytes)) return Change::kFailed;
   if (addition.nodes.size() > Node::kMostElements - array.size()) {
     ctx.reply.error("ERR array is too large");
     return Change::kFailed;

@@ -76,6 +76,7 @@ Outcome replace(CommandContext& ctx, JsonDocument& document, const Trails& trail
   for (size_t i = 0; i < trails.size(); ++i) {
     if (!has_room_for(ctx, trails[i], value.depth)) return Outcome::kFailed;
   }
+  if (!may_copy(ctx, trails.size(), value.root.memory_usage())) return Outcome::kFailed;
   for (size_t i = trails.size(); i-- > 0;) {
     Node* node = node_at(document.root(), trails[i]);
     if (node != nullptr) *node = i == 0 ? std::move(value.root) : value.root.clone();
@@ -266,6 +267,7 @@ Outcome merge_in(CommandContext& ctx, JsonDocument& document, json::Path& path,
   Trails trails;
   if (!find_trails(ctx, path, document.root(), &trails)) return Outcome::kFailed;
   if (trails.empty()) return add(ctx, document, path, patch);
+  if (!may_copy(ctx, trails.size(), patch.root.memory_usage())) return Outcome::kFailed;
   Steps steps;
   steps.reserve(trails.position_count());
   for (size_t i = 0; i < trails.size(); ++i) {

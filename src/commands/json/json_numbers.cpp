@@ -72,7 +72,7 @@ void reply_numbers(CommandContext& ctx, const ReadPath& path, const Outcomes<Nod
   std::string text = "[";
   for (const auto& number : numbers) {
     if (text.size() > 1) text += ',';
-    number ? json::write(*number, {}, &text) : void(text += "null");
+    text += number ? json::written(*number) : "null";
   }
   ctx.reply.bulk(text + ']');
 }

@@ -1,7 +1,9 @@
 // Reading JSON documents: JSON.GET, JSON.MGET, JSON.TYPE, JSON.RESP, JSON.DEBUG.
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "commands/groups.h"
@@ -25,6 +27,7 @@ namespace {
 
 // The longest text of a reply.
 constexpr size_t kMostText = size_t{512} << 20;
+constexpr std::string_view kTextTooLong = "ERR the text of the values is too long";
 
 // --- JSON.GET ------------------------------------------------------------------------------------
 
@@ -65,9 +68,10 @@ bool read_request(CommandContext& ctx, Request* request) {
 // Arrays of what each path leads to, which are types of RESP3.
 void reply_expanded(CommandContext& ctx, const Node& root, const Request& request) {
   std::vector<std::vector<const Node*>> found;
+  Walk walk(root);
   for (const std::string_view text : request.paths) {
     const std::optional<ReadPath> path = read_path(ctx, text);
-    if (!path || !find_nodes(ctx, path->path, root, &found.emplace_back())) return;
+    if (!path || !find_trees(ctx, path->path, walk, &found.emplace_back())) return;
   }
   ctx.reply.array(found.size());
   for (const std::vector<const Node*>& nodes : found) {
@@ -83,14 +87,14 @@ void reply_expanded(CommandContext& ctx, const Node& root, const Request& reques
 class TextWriter {
  public:
   TextWriter(CommandContext& ctx, const Node& root, const json::Layout& layout)
-      : ctx_(ctx), root_(root), layout_(layout) {}
+      : ctx_(ctx), walk_(root), layout_(layout) {}
 
   const std::string& text() const { return text_; }
 
   // False with an error sent.
   bool write_one(const json::Path& path, size_t level) {
     const Node* node;
-    if (!find_first(ctx_, path, root_, &node)) return false;
+    if (!find_first(ctx_, path, walk_, &node)) return false;
     if (node == nullptr) {
       ctx_.reply.error(kNoSuchPath);
       return false;
@@ -102,10 +106,10 @@ class TextWriter {
   bool write_all(const json::Path& path, size_t level) {
     text_ += '[';
     bool is_first = true;
-    const bool is_done = visit(ctx_, path, root_, [&](const Node& node, Trail) {
+    const bool is_done = visit(ctx_, path, walk_, [&](const Node& node, Trail) {
       separate(&is_first, level + 1);
-      json::write(node, layout_, &text_, level + 1, kMostText);
-      return text_.size() <= kMostText;
+      const size_t nodes = json::write(node, layout_, &text_, level + 1, kMostText);
+      return walk_.budget.take(nodes) && text_.size() <= kMostText;
     });
     if (!is_done) return false;
     close(is_first, level, ']');
@@ -120,11 +124,12 @@ class TextWriter {
       if (!path) return false;
       paths.push_back(std::move(*path));
     }
+    std::set<std::string_view> written;
     const bool all_legacy = std::ranges::all_of(paths, &ReadPath::is_legacy);
     text_ += '{';
     bool is_first = true;
     for (size_t i = 0; i < paths.size(); ++i) {
-      if (std::find(texts.begin(), texts.begin() + i, texts[i]) != texts.begin() + i) continue;
+      if (!written.insert(texts[i]).second) continue;
       separate(&is_first, 1);
       json::write_string(texts[i], &text_);
       text_ += ':';
@@ -139,7 +144,7 @@ class TextWriter {
   // False with an error sent.
   bool fits() {
     if (text_.size() <= kMostText) return true;
-    ctx_.reply.error("ERR the text of the values is too long");
+    ctx_.reply.error(kTextTooLong);
     return false;
   }
 
@@ -158,7 +163,7 @@ class TextWriter {
   }
 
   CommandContext& ctx_;
-  const Node& root_;
+  Walk walk_;
   const json::Layout& layout_;
   std::string text_;
 };
@@ -182,30 +187,47 @@ void json_get(CommandContext& ctx) {
     ctx.reply.bulk(writer.text());
 }
 
+// Appends what JSON.MGET has for one document. False when the budget is spent.
+bool write_found(const json::Path& path, bool is_legacy, const Node& root, json::WalkBudget& budget,
+                 std::string* text) {
+  size_t count = 0;
+  const bool is_done = json::walk(path, root, budget, [&](const Node& node, Trail) {
+    if (!is_legacy) *text += count == 0 ? '[' : ',';
+    ++count;
+    const size_t nodes = json::write(node, {}, text, 0, kMostText);
+    return budget.take(nodes) && !is_legacy && text->size() <= kMostText;
+  });
+  if (!is_legacy) *text += count == 0 ? "[]" : "]";
+  return is_done;
+}
+
 void json_mget(CommandContext& ctx) {
   const std::string_view path_text = ctx.args.back();
   const bool is_legacy = json::is_legacy_path(path_text);
   // A path that is malformed leads nowhere.
   base::Result<json::Path> path = json::parse_path(path_text);
   const auto keys = ctx.args.subspan(1, ctx.args.size() - 2);
-  ctx.reply.array(keys.size());
+  // Of all keys, one behind the other.
+  std::string text;
+  std::vector<size_t> ends;
+  std::optional<json::WalkBudget> budget;
   for (const std::string_view key : keys) {
     const KeyRef ref = ctx.db.find(key);
-    std::string text;
-    size_t count = 0;
     if (ref && ref->type() == JsonDocument::kType && path) {
       const Node& root = document_of(ref).root();
-      json::WalkBudget budget(root);
-      json::walk(*path, root, budget, [&](const Node& node, Trail) {
-        if (!is_legacy) text += count == 0 ? '[' : ',';
-        ++count;
-        json::write(node, {}, &text, 0, kMostText);
-        return !is_legacy && text.size() <= kMostText;
-      });
-      if (!is_legacy) text += count == 0 ? "[]" : "]";
+      budget ? budget->add_document(root) : void(budget.emplace(root));
+      const bool is_done = write_found(*path, is_legacy, root, *budget, &text);
+      if (!is_done || text.size() > kMostText)
+        return ctx.reply.error(is_done ? kTextTooLong : kTooManyValues);
     }
-    const bool is_sent = !text.empty() && text.size() <= kMostText && !reply_is_lost(ctx.client);
-    is_sent ? ctx.reply.bulk(text) : ctx.reply.null();
+    ends.push_back(text.size());
+  }
+  ctx.reply.array(keys.size());
+  size_t begin = 0;
+  for (const size_t end : ends) {
+    end != begin ? ctx.reply.bulk(std::string_view(text).substr(begin, end - begin))
+                 : ctx.reply.null();
+    begin = end;
   }
 }
 
@@ -267,7 +289,8 @@ void json_resp(CommandContext& ctx) {
       read_path(ctx, ctx.args.size() > 2 ? ctx.args[2] : kRootPath);
   if (!path) return;
   std::vector<const Node*> nodes;
-  if (!find_nodes(ctx, path->path, document_of(ref).root(), &nodes)) return;
+  Walk walk(document_of(ref).root());
+  if (!find_trees(ctx, path->path, walk, &nodes)) return;
   if (path->is_legacy) {
     return nodes.empty() ? ctx.reply.error(kNoSuchPath) : reply_resp(ctx, *nodes.front());
   }
@@ -289,7 +312,8 @@ void json_debug_memory(CommandContext& ctx) {
   const std::optional<ReadPath> path = read_path(ctx, path_text);
   if (!path) return;
   std::vector<const Node*> nodes;
-  if (!find_nodes(ctx, path->path, document_of(ref).root(), &nodes)) return;
+  Walk walk(document_of(ref).root());
+  if (!find_trees(ctx, path->path, walk, &nodes)) return;
   const auto write = [&](const Node& node) {
     ctx.reply.integer(static_cast<int64_t>(sizeof node + node.memory_usage()));
   };

@@ -16,7 +16,6 @@ namespace json = store::json;
 
 namespace {
 
-constexpr std::string_view kTooManyValues = "ERR the path leads to too many values";
 constexpr std::string_view kNotUtf8 = "Couldn't parse as UTF-8 string";
 
 }  // namespace
@@ -74,18 +73,16 @@ bool read_position(CommandContext& ctx, std::string_view text, int64_t* position
   return false;
 }
 
-bool visit(CommandContext& ctx, const json::Path& path, const Node& root,
-           const json::Found& found) {
-  json::WalkBudget budget(root);
-  if (json::walk(path, root, budget, found)) return true;
+bool visit(CommandContext& ctx, const json::Path& path, Walk& walk, const json::Found& found) {
+  if (json::walk(path, walk.root, walk.budget, found)) return true;
   ctx.reply.error(kTooManyValues);
   return false;
 }
 
-bool find_nodes(CommandContext& ctx, const json::Path& path, const Node& root,
+bool find_nodes(CommandContext& ctx, const json::Path& path, Walk& walk,
                 std::vector<const Node*>* nodes) {
   constexpr size_t kMost = size_t{1} << 24;
-  const bool is_done = visit(ctx, path, root, [&](const Node& node, json::Trail) {
+  const bool is_done = visit(ctx, path, walk, [&](const Node& node, json::Trail) {
     nodes->push_back(&node);
     return nodes->size() <= kMost;
   });
@@ -94,9 +91,17 @@ bool find_nodes(CommandContext& ctx, const json::Path& path, const Node& root,
   return false;
 }
 
-bool find_first(CommandContext& ctx, const json::Path& path, const Node& root, const Node** node) {
+bool find_trees(CommandContext& ctx, const json::Path& path, Walk& walk,
+                std::vector<const Node*>* nodes) {
+  return visit(ctx, path, walk, [&](const Node& node, json::Trail) {
+    nodes->push_back(&node);
+    return walk.budget.take(node.node_count());
+  });
+}
+
+bool find_first(CommandContext& ctx, const json::Path& path, Walk& walk, const Node** node) {
   *node = nullptr;
-  return visit(ctx, path, root, [&](const Node& found, json::Trail) {
+  return visit(ctx, path, walk, [&](const Node& found, json::Trail) {
     *node = &found;
     return false;
   });
@@ -117,6 +122,13 @@ bool find_trails(CommandContext& ctx, const json::Path& path, const Node& root,
 bool has_room_for(CommandContext& ctx, json::Trail trail, size_t levels) {
   if (trail.size() + levels <= Node::kMaxDepth) return true;
   ctx.reply.error(kTooDeep);
+  return false;
+}
+
+bool may_copy(CommandContext& ctx, size_t copies, size_t bytes) {
+  constexpr size_t kMostBytes = size_t{512} << 20;
+  if (copies <= 1 || bytes <= kMostBytes / copies) return true;
+  ctx.reply.error("ERR the document would be too large");
   return false;
 }
 

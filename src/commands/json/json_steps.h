@@ -25,6 +25,7 @@ inline constexpr std::string_view kNoDocument =
 inline constexpr std::string_view kNoSuchPath = "ERR Path does not exist";
 // Nothing that a request adds may lie deeper in its document.
 inline constexpr std::string_view kTooDeep = "ERR the document would be nested too deep";
+inline constexpr std::string_view kTooManyValues = "ERR the path leads to too many values";
 inline constexpr std::string_view kRootPath = ".";
 
 // False, with an error sent, when the key holds another type. A missing key has any type.
@@ -59,20 +60,53 @@ std::optional<store::json::Parsed> read_value(
 // False, with an error sent, when it is none. Integers of commands for arrays.
 bool read_position(server::CommandContext& ctx, std::string_view text, int64_t* position);
 
-// Each place that the path leads to. False, with an error sent, when that is too much work.
-bool visit(server::CommandContext& ctx, const store::json::Path& path,
-           const store::json::Node& root, const store::json::Found& found);
+// A document in which a request looks for several paths, with one budget for all.
+struct Walk {
+  explicit Walk(const store::json::Node& document) : root(document), budget(document) {}
+
+  const store::json::Node& root;
+  store::json::WalkBudget budget;
+};
+
+// Each place that the path leads to. False, with an error sent, when that is too much work; found()
+// may be part of it, and spend what is left of the budget.
+bool visit(server::CommandContext& ctx, const store::json::Path& path, Walk& walk,
+           const store::json::Found& found);
 // All of them. False as visit().
-bool find_nodes(server::CommandContext& ctx, const store::json::Path& path,
-                const store::json::Node& root, std::vector<const store::json::Node*>* nodes);
+bool find_nodes(server::CommandContext& ctx, const store::json::Path& path, Walk& walk,
+                std::vector<const store::json::Node*>* nodes);
+// The same for a reply with all that is below each, which counts as visited.
+bool find_trees(server::CommandContext& ctx, const store::json::Path& path, Walk& walk,
+                std::vector<const store::json::Node*>* nodes);
 // Null when there is none. False as visit().
-bool find_first(server::CommandContext& ctx, const store::json::Path& path,
-                const store::json::Node& root, const store::json::Node** node);
+bool find_first(server::CommandContext& ctx, const store::json::Path& path, Walk& walk,
+                const store::json::Node** node);
+// The same where the document is walked once.
+inline bool visit(server::CommandContext& ctx, const store::json::Path& path,
+                  const store::json::Node& root, const store::json::Found& found) {
+  Walk walk(root);
+  return visit(ctx, path, walk, found);
+}
+inline bool find_nodes(server::CommandContext& ctx, const store::json::Path& path,
+                       const store::json::Node& root,
+                       std::vector<const store::json::Node*>* nodes) {
+  Walk walk(root);
+  return find_nodes(ctx, path, walk, nodes);
+}
+inline bool find_first(server::CommandContext& ctx, const store::json::Path& path,
+                       const store::json::Node& root, const store::json::Node** node) {
+  Walk walk(root);
+  return find_first(ctx, path, walk, node);
+}
 bool find_trails(server::CommandContext& ctx, const store::json::Path& path,
                  const store::json::Node& root, store::json::Trails* trails);
 
 // Whether a value that is so many levels deep may be put below a place. False with an error sent.
 bool has_room_for(server::CommandContext& ctx, store::json::Trail trail, size_t levels);
+
+// Whether so many copies of a value of so many bytes may be put into a document. False with an
+// error sent.
+bool may_copy(server::CommandContext& ctx, size_t copies, size_t bytes);
 
 // The key was changed; the event is the command's name in lower case.
 void json_changed(server::CommandContext& ctx, std::string_view event);

@@ -83,9 +83,7 @@ void tdigest_add(CommandContext& ctx) {
       return ctx.reply.error("ERR T-Digest: val parameter needs to be a finite number");
     numbers.push_back(number);
   }
-  for (const double number : numbers) {
-    if (!digest->add(number)) return ctx.reply.error("ERR T-Digest: overflow detected");
-  }
+  if (!digest->add(numbers)) return ctx.reply.error("ERR T-Digest: overflow detected");
   value_changed(ctx);
   ctx.reply.ok();
 }

@@ -152,12 +152,17 @@ bool read_algebra(CommandContext& ctx, size_t count, AlgebraRequest* request) {
 
 // --- Computing the result -----------------------------------------------------------------------
 
-// What a member of `operand` with that score contributes.
-double weighted(double score, const Operand& operand, Aggregate aggregate) {
-  const double product = aggregate == Aggregate::kCount ? operand.weight : score * operand.weight;
-  return std::isnan(product) ? 0 : product;
+// What a member of `operand` with that score contributes: NaN for infinity times zero.
+double product(double score, const Operand& operand, Aggregate aggregate) {
+  return aggregate == Aggregate::kCount ? operand.weight : score * operand.weight;
 }
 
+double weighted(double score, const Operand& operand, Aggregate aggregate) {
+  const double contribution = product(score, operand, aggregate);
+  return std::isnan(contribution) ? 0 : contribution;
+}
+
+// A `right` that is NaN leaves a minimum or maximum as it is.
 double joined(double left, double right, Aggregate aggregate) {
   switch (aggregate) {
     case Aggregate::kMinimum:
@@ -168,12 +173,20 @@ double joined(double left, double right, Aggregate aggregate) {
     case Aggregate::kCount:
       break;
   }
-  // The sum of opposite infinities is 0.
+  // The sum of opposite infinities is 0, and so is one with NaN.
   const double sum = left + right;
   return std::isnan(sum) ? 0 : sum;
 }
 
-void unite(const AlgebraRequest& request, SortedSet& result) {
+// Sums of doubles depend on their order: it is that of the reference, from the smallest operand to
+// the largest.
+void sort_by_size(AlgebraRequest& request) {
+  std::stable_sort(request.operands.begin(), request.operands.end(),
+                   [](const Operand& a, const Operand& b) { return a.size() < b.size(); });
+}
+
+void unite(AlgebraRequest& request, SortedSet& result) {
+  sort_by_size(request);
   for (const Operand& operand : request.operands) {
     operand.for_each([&](std::string_view member, double score) {
       score = weighted(score, operand, request.aggregate);
@@ -189,8 +202,7 @@ void unite(const AlgebraRequest& request, SortedSet& result) {
 // Calls fn(member, score) for the members that all operands have, until fn returns false.
 template <typename Fn>
 void intersect(AlgebraRequest& request, Fn&& fn) {
-  std::stable_sort(request.operands.begin(), request.operands.end(),
-                   [](const Operand& a, const Operand& b) { return a.size() < b.size(); });
+  sort_by_size(request);
   const Operand& smallest = request.operands[0];
   bool wanted = true;
   smallest.for_each([&](std::string_view member, double score) {
@@ -200,7 +212,7 @@ void intersect(AlgebraRequest& request, Fn&& fn) {
       const Operand& operand = request.operands[i];
       const auto other = operand.score(member);
       if (!other) return;
-      score = joined(score, weighted(*other, operand, request.aggregate), request.aggregate);
+      score = joined(score, product(*other, operand, request.aggregate), request.aggregate);
     }
     wanted = fn(member, score);
   });

@@ -369,9 +369,7 @@ void multi_range(CommandContext& ctx, bool backwards) {
   if (!read_multi(ctx, backwards, &request)) return;
   const auto selected = select(ctx, request.conditions);
   if (!may_read(ctx, selected)) return;
-  for (const TimeSeries* series : selected) {
-    if (!is_not_too_wide(ctx, *series, request.range)) return;
-  }
+  if (!is_not_too_wide(ctx, selected, request.range)) return;
   if (!request.group_label.has_value()) return reply_each(ctx, selected, request);
   std::map<std::string, SeriesGroup> groups;
   for (const TimeSeries* series : selected) {

@@ -27,7 +27,8 @@ void range(CommandContext& ctx, bool backwards) {
   const TimeSeries* const series = existing_series(ctx, ref);
   if (series == nullptr) return;
   RangeRequest request;
-  if (!read_range(ctx, 2, backwards, &request) || !is_not_too_wide(ctx, *series, request)) return;
+  if (!read_range(ctx, 2, backwards, &request) || !is_not_too_wide(ctx, {&series, 1}, request))
+    return;
   reply_rows(ctx, *series, request.query, request.count);
 }
 
@@ -98,9 +99,10 @@ void nrange(CommandContext& ctx, bool backwards) {
   for (size_t i = 0; i < keys; ++i) {
     const KeyRef ref = ctx.db.find(ctx.args[kFirstKey + i]);
     const TimeSeries* const series = existing_series(ctx, ref);
-    if (series == nullptr || !is_not_too_wide(ctx, *series, request)) return;
+    if (series == nullptr) return;
     all.push_back(series);
   }
+  if (!is_not_too_wide(ctx, all, request)) return;
   std::vector<Column> columns(keys);
   for (size_t i = 0; i < keys; ++i) {
     columns[i].query = request.query;

@@ -24,9 +24,8 @@ using store::TimeSeries;
 
 namespace {
 
-// Buckets without samples that one series may give in one request, so that it does not ask for
-// memory without limit: rows of 20 bytes and more.
-constexpr uint64_t kMostEmptyBuckets = uint64_t{1} << 22;
+// Values that EMPTY may give in one request, so that it does not ask for memory without limit.
+constexpr uint64_t kMostEmptyValues = uint64_t{1} << 22;
 // Timestamps that FILTER_BY_TS takes; what follows is passed over.
 constexpr size_t kMostTimestamps = 128;
 constexpr size_t kChunkSizeStep = 8;
@@ -287,12 +286,15 @@ bool read_range_ends(CommandContext& ctx, std::string_view from, std::string_vie
 
 std::optional<std::string_view> parse_aggregations(std::string_view text,
                                                    std::vector<Aggregation>* aggregations) {
+  // More than there are kinds.
+  constexpr size_t kMost = 32;
   while (true) {
     const size_t end = text.find(',');
     const std::string_view name = text.substr(0, end);
     if (name.empty()) return "ERR TSDB: Empty aggregation type in list";
     const auto aggregation = store::aggregation_of(name);
     if (!aggregation.has_value()) return "ERR TSDB: Unknown aggregation type";
+    if (aggregations->size() == kMost) return "ERR TSDB: Too many aggregation types";
     aggregations->push_back(*aggregation);
     if (end == std::string_view::npos) return std::nullopt;
     text.remove_prefix(end + 1);
@@ -467,10 +469,20 @@ bool read_range(CommandContext& ctx, size_t ends, bool backwards, RangeRequest* 
   return RangeOptions(ctx, ends + 2, columns, request).read(is_from_open, is_to_open);
 }
 
-bool is_not_too_wide(CommandContext& ctx, const TimeSeries& series, const RangeRequest& request) {
-  if (!request.query.with_empty_buckets || request.count <= kMostEmptyBuckets) return true;
-  if (store::RangeReader::most_buckets(series, request.query) <= kMostEmptyBuckets) return true;
-  return fail(ctx, "ERR TSDB: EMPTY would report too many buckets");
+bool is_not_too_wide(CommandContext& ctx, std::span<const TimeSeries* const> series,
+                     const RangeRequest& request) {
+  if (!request.query.with_empty_buckets) return true;
+  uint64_t values = 0;
+  for (size_t i = 0; i < series.size(); ++i) {
+    const uint64_t buckets = std::min<uint64_t>(
+        request.count, store::RangeReader::most_buckets(*series[i], request.query));
+    const auto& aggregations =
+        i < request.columns.size() ? request.columns[i] : request.query.aggregations;
+    values += std::min(buckets, kMostEmptyValues + 1) * aggregations.size();
+    if (values > kMostEmptyValues)
+      return fail(ctx, "ERR TSDB: EMPTY would report too many buckets");
+  }
+  return true;
 }
 
 }  // namespace latchkey::commands

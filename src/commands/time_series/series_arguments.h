@@ -68,8 +68,9 @@ bool read_range(server::CommandContext& ctx, size_t ends, bool backwards, RangeR
 // An aggregation's name with commas between several. Nothing is sent; the error is returned.
 std::optional<std::string_view> parse_aggregations(std::string_view text,
                                                    std::vector<store::Aggregation>* aggregations);
-// Whether with_empty_buckets may be told of that series.
-bool is_not_too_wide(server::CommandContext& ctx, const store::TimeSeries& series,
+// Whether with_empty_buckets may be told of all that series: of values for spans without samples
+// there can be any number. False with an error sent.
+bool is_not_too_wide(server::CommandContext& ctx, std::span<const store::TimeSeries* const> series,
                      const RangeRequest& request);
 
 }  // namespace latchkey::commands

@@ -14,7 +14,10 @@ using json::Node;
 
 // As text, with the members of objects in the order of their keys.
 void write_canonical(const Node& node, std::string* out) {
-  if (!node.is_container()) return json::write(node, {}, out);
+  if (!node.is_container()) {
+    json::write(node, {}, out);
+    return;
+  }
   if (node.is_array()) {
     out->push_back('[');
     for (const Node& element : node.elements()) {

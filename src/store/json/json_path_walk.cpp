@@ -271,9 +271,13 @@ bool visit_paths(const Path& path, const Node& start, const Node& root, WalkBudg
 
 bool WalkBudget::extend() {
   constexpr size_t kVisitsForNode = 4;
-  left_ = is_extended_ ? 0 : kVisitsForNode * root_.node_count();
+  if (is_extended_) {
+    left_ = 0;
+    return false;
+  }
+  left_ += kVisitsForNode * root_->node_count();
   is_extended_ = true;
-  return left_ != 0;
+  return true;
 }
 
 bool walk(const Path& path, const Node& root, WalkBudget& budget, const Found& found) {

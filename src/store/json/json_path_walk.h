@@ -18,21 +18,26 @@
 
 namespace latchkey::store::json {
 
-// What the walks of one request in a document may visit: kMostVisits, and some more for each of its
-// values, so that no document is too large to be walked once.
+// What one request may visit, and write of what it has found: kMostVisits values, and some more for
+// each value of its documents, so that none is too large to be walked once.
 class WalkBudget {
  public:
   static constexpr size_t kMostVisits = size_t{1} << 24;
 
-  explicit WalkBudget(const Node& root, size_t most = kMostVisits) : root_(root), left_(most) {}
+  explicit WalkBudget(const Node& root, size_t most = kMostVisits) : root_(&root), left_(most) {}
+  // Another document of the request.
+  void add_document(const Node& root) {
+    root_ = &root;
+    is_extended_ = false;
+  }
 
   // False when it is spent.
-  bool take() {
-    if (left_ > 1) [[likely]] {
-      --left_;
+  bool take(size_t visits = 1) {
+    if (left_ > visits) [[likely]] {
+      left_ -= visits;
       return true;
     }
-    return extend();
+    return extend() && take(visits);
   }
   // The same for a regular expression that is compiled on the way.
   bool take_regex() {
@@ -55,7 +60,7 @@ class WalkBudget {
   // Adds what the document's size allows, once.
   bool extend();
 
-  const Node& root_;
+  const Node* root_;
   size_t left_;
   bool is_extended_ = false;
   base::RegexBudget regex_;

@@ -33,8 +33,10 @@ class Writer {
   Writer(const Layout& layout, std::string* out, size_t most)
       : layout_(layout), out_(out), most_(most) {}
 
+  size_t nodes() const { return nodes_; }
   void write(const Node& node, size_t level) {
     if (out_->size() > most_) return;
+    ++nodes_;
     switch (node.kind()) {
       case Kind::kNull:
         out_->append("null");
@@ -103,6 +105,7 @@ class Writer {
   const Layout& layout_;
   std::string* out_;
   size_t most_;
+  size_t nodes_ = 0;
 };
 
 }  // namespace
@@ -171,8 +174,10 @@ size_t format_real(double value, char* out) {
   return static_cast<size_t>(at - out);
 }
 
-void write(const Node& node, const Layout& layout, std::string* out, size_t level, size_t most) {
-  Writer(layout, out, most).write(node, level);
+size_t write(const Node& node, const Layout& layout, std::string* out, size_t level, size_t most) {
+  Writer writer(layout, out, most);
+  writer.write(node, level);
+  return writer.nodes();
 }
 
 std::string written(const Node& node) {

@@ -26,9 +26,10 @@ struct Layout {
 };
 
 // `level`: of the node, in what it stands in. Ends early, with more than `most` bytes in `out`,
-// when that is too little: a layout can make a text of any length.
-void write(const Node& node, const Layout& layout, std::string* out, size_t level = 0,
-           size_t most = SIZE_MAX);
+// when that is too little: a layout can make a text of any length. Returns how many nodes were
+// written.
+size_t write(const Node& node, const Layout& layout, std::string* out, size_t level = 0,
+             size_t most = SIZE_MAX);
 // Without layout.
 std::string written(const Node& node);
 

@@ -95,9 +95,9 @@ size_t TDigest::reported_size() const {
 
 // --- Changing ------------------------------------------------------------------------------------
 
-bool TDigest::add(double observation) {
-  if (weight() >= kMostObservations) return false;
-  add({observation, 1});
+bool TDigest::add(std::span<const double> observations) {
+  if (weight() > kMostObservations - static_cast<int64_t>(observations.size())) return false;
+  for (const double observation : observations) add(Centroid{observation, 1});
   return true;
 }
 

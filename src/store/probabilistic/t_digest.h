@@ -72,7 +72,8 @@ class TDigest final : public ModuleValue {
   // --- Changing ---------------------------------------------------------------------------------
 
   // Both are false when there would be too many observations to count; then nothing has been added.
-  bool add(double observation);
+  bool add(std::span<const double> observations);
+  bool add(double observation) { return add(std::span(&observation, 1)); }
   // Adds the centroids of `other`, merged.
   bool add_all(const TDigest& other);
   void clear();

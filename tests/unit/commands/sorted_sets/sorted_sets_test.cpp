@@ -140,6 +140,24 @@ TEST_CASE("Unions, intersections and differences weigh and join scores", "[sorte
   CHECK(client.run("ZINTER 2 a a WITHSCORES") == bulks({"x", "2", "y", "4", "z", "inf"}));
   CHECK(client.run("ZDIFFSTORE a 2 a a") == integer(0));
   CHECK(client.run("ZCARD a") == integer(0));
+  // Infinity times zero is zero in the smallest set, and in another leaves an extreme as it is.
+  client.run("ZADD five 5 m");
+  client.run("ZADD infinite inf m");
+  CHECK(client.run("ZINTER 2 five infinite WEIGHTS 1 0 WITHSCORES") == bulks({"m", "0"}));
+  CHECK(client.run("ZINTER 2 five infinite WEIGHTS 1 0 AGGREGATE MIN WITHSCORES") ==
+        bulks({"m", "5"}));
+  CHECK(client.run("ZUNION 2 five infinite WEIGHTS 1 0 WITHSCORES") == bulks({"m", "5"}));
+  // Sums are made from the smallest set to the largest.
+  client.run("ZADD three inf m 1 x 1 y");
+  client.run("ZADD one -inf m");
+  client.run("ZADD two 5 m 1 z");
+  CHECK(client.run("ZUNION 3 three one two WITHSCORES") ==
+        bulks({"m", "0", "x", "1", "y", "1", "z", "1"}));
+  client.run("ZADD tenths 0.1 m 1 x 1 y");
+  client.run("ZADD fifths 0.2 m 1 x");
+  client.run("ZADD others 0.3 m");
+  CHECK(client.run("ZUNION 3 tenths fifths others WITHSCORES") ==
+        bulks({"m", "0.6", "y", "1", "x", "2"}));
   CHECK(client.run("ZUNION 0 a") ==
         error("ERR at least 1 input key is needed for 'zunion' command"));
 }

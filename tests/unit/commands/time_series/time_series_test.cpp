@@ -250,6 +250,30 @@ TEST_CASE("Directives of time series refuse what the reference refuses", "[time 
   CHECK(client.run("CONFIG SET ts-encoding zip").find("zip") != std::string::npos);
 }
 
+TEST_CASE("Buckets without samples are counted for all series and aggregations of a request",
+          "[time series]") {
+  SeriesServer server;
+  TestClient client(server);
+  const std::string too_many = error("ERR TSDB: EMPTY would report too many buckets");
+  for (const std::string key : {"a", "b", "c"}) {
+    client.run("TS.CREATE " + key + " LABELS kind it");
+    client.run("TS.MADD " + key + " 0 1 " + key + " 1900000 1");
+  }
+  const std::string one = " AGGREGATION sum 1 EMPTY";
+  CHECK(client.run("TS.RANGE a - +" + one).starts_with("*1900001\r\n"));
+  CHECK(client.run("TS.RANGE a - + AGGREGATION sum,avg,max 1 EMPTY") == too_many);
+  CHECK(client.run("TS.RANGE a - + COUNT 2 AGGREGATION sum,avg,max 1 EMPTY").starts_with("*2\r\n"));
+  CHECK(client.run("TS.RANGE a - + COUNT 1900000 AGGREGATION sum,avg,max 1 EMPTY") == too_many);
+  CHECK(client.run("TS.MRANGE - +" + one + " FILTER kind=it") == too_many);
+  CHECK(client.run("TS.MRANGE - + COUNT 3" + one + " FILTER kind=it").starts_with("*3\r\n"));
+  CHECK(client.run("TS.NRANGE 3 a b c - + AGGREGATION sum sum sum 1 EMPTY") == too_many);
+  std::string many = "sum";
+  for (int i = 0; i < 31; ++i) many += ",sum";
+  CHECK(client.run("TS.RANGE a - + AGGREGATION " + many + " 1").starts_with("*2\r\n"));
+  CHECK(client.run("TS.RANGE a - + AGGREGATION " + many + ",avg 1") ==
+        error("ERR TSDB: Too many aggregation types"));
+}
+
 TEST_CASE("Buckets between missing values and numbers are counted against the limit",
           "[time series]") {
   SeriesServer server;

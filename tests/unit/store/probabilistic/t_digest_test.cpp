@@ -134,6 +134,9 @@ TEST_CASE("No digest has more observations than can be counted", "[t-digest]") {
   CHECK(twice.weight() == int64_t{1} << 62);
   TDigest full(10);
   full.load(state, {{1, TDigest::kMostObservations - 1}});
+  // All of several observations or none.
+  CHECK_FALSE(full.add(std::vector<double>{7, 8}));
+  CHECK(full.max() == 2);
   CHECK(full.add(3));
   CHECK_FALSE(full.add(3));
 }
