@@ -532,7 +532,7 @@ void Cluster::delete_lost_keys() {
     server_.log().notice("Deleting keys in dirty slot " + std::to_string(slot) + " on node " +
                          myself().id + ", which does not serve it any more.");
     delete_slot(server_, slot, [this](store::Keyspace& db, const std::string& key) {
-      server_.events().removed(db, key);
+      server_.events().moved_away(db, key);
       server_.propagation().add(db.index(), {"DEL", key});
     });
   });
@@ -542,7 +542,11 @@ void Cluster::disconnect_unserved_clients() {
   const Node* const master = shard_master();
   server_.pubsub().close_shard_channels([&](std::string_view channel) {
     const int slot = store::key_slot(channel);
-    return nodes_.owner(slot) != master && nodes_.importing_from(slot) == nullptr;
+    const Node* const owner = nodes_.owner(slot);
+    // A master that has been replaced learns of it before it follows the other.
+    const bool stays =
+        owner != nullptr && (owner == master || owner->shard_id == myself().shard_id);
+    return !stays && nodes_.importing_from(slot) == nullptr;
   });
   server_.blocking().refuse_unserved(*this);
 }

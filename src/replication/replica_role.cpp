@@ -365,6 +365,7 @@ void ReplicaRole::session_closed(MasterSession& session) {
   session_ = nullptr;
   if (replay_ != nullptr) {
     log.notice("Master client was freed while streaming replication buffer into the db");
+    replay_->cancel();
     retired_replays_.push_back(std::move(replay_));
   }
   if (may_resume_) log.notice("Caching the disconnected master state.");

@@ -29,6 +29,8 @@ class StreamReplay final : public net::ConnectionHandler {
   StreamReplay& operator=(const StreamReplay&) = delete;
 
   size_t bytes_left() const;
+  // Nothing is applied any more. To be called when the client closes before `done`.
+  void cancel() { timer_.stop(); }
 
   // net::ConnectionHandler
   size_t on_input(std::span<char> bytes) override;

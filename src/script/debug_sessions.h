@@ -36,12 +36,13 @@ class DebugSessions {
   // The client's next EVAL is debugged.
   void want(const server::Client& client, Kind kind);
   void want_none(const server::Client& client) { wanted_.erase(client.id); }
+  // Not by a client whose transaction goes on when it is gone: nobody would answer.
   bool wanted_by(const server::Client& client) const {
-    return !wanted_.empty() && wanted_.contains(client.id);
+    return !wanted_.empty() && wanted_.contains(client.id) && client.connection() != nullptr;
   }
 
   // Runs `evaluate`, which runs the script of the request and replies, under the debugger.
-  // REQUIRES: wanted_by() the client, which has a connection.
+  // REQUIRES: wanted_by() the client.
   void run(server::CommandContext& ctx, std::string_view source,
            const std::function<void()>& evaluate);
 

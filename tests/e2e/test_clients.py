@@ -8,6 +8,13 @@ import harness
 WRONG_PASSWORD = "WRONGPASS invalid username-password pair or user is disabled."
 MUST_AUTHENTICATE = "NOAUTH Authentication required."
 
+FOUR_SECONDS = """#!lua name=waiting
+redis.register_function('wait', function()
+  local last = redis.call('TIME')[1] + 4
+  while redis.call('TIME')[1] - last < 0 do end
+end)
+"""
+
 
 def fields(line):
     return dict(field.split("=", 1) for field in line.split())
@@ -310,6 +317,34 @@ class Greeting(harness.ServerTestCase):
         self.assertEqual(client.call("AUTH", "default", "anything"), "OK")
         self.assertEqual(client.error_of("AUTH", "nobody", "x"), WRONG_PASSWORD)
         self.assertEqual(client.error_of("AUTH", "a", "b", "c"), "ERR syntax error")
+
+
+class GoneInATransaction(harness.ServerTestCase):
+    options = {"busy-reply-threshold": 20, "client-output-buffer-limit": "normal 0 100kb 1"}
+
+    def test_what_it_asks_for_when_it_is_gone_is_for_nobody(self):
+        admin = self.connect()
+        admin.call("SET", "large", "x" * 20_000_000)
+        admin.call("FUNCTION", "LOAD", FOUR_SECONDS)
+        gone = self.connect()
+        gone.call("HELLO", "3")
+        gone.call("SCRIPT", "DEBUG", "SYNC")
+        for request in (("GET", "large"), ("MULTI",), ("FCALL", "wait", "0"), ("SUBSCRIBE", "channel"), ("PSUBSCRIBE", "c*"),
+                        ("SSUBSCRIBE", "shard"), ("CLIENT", "TRACKING", "ON", "BCAST"), ("EVAL", "return 1", "0"),
+                        ("SET", "done", "1"), ("EXEC",)):
+            gone.send(*request)
+
+        def is_done():
+            admin.send("GET", "done")
+            return admin.read() == "1"
+
+        self.eventually(is_done, timeout_s=20)
+        self.assertEqual(admin.call("PUBLISH", "channel", "message"), 0)
+        self.assertEqual(admin.call("SPUBLISH", "shard", "message"), 0)
+        self.assertEqual(admin.call("SET", "done", "2"), "OK")
+        clients = admin.call("INFO", "clients")
+        for line in ("connected_clients:1", "pubsub_clients:0", "tracking_clients:0"):
+            self.assertIn(line + "\r\n", clients)
 
 
 class Authentication(harness.ServerTestCase):

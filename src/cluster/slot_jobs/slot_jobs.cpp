@@ -330,7 +330,7 @@ bool SlotJobs::told_of_end(std::string_view name, bool success, std::string_view
   if (!success) {
     job->slots.for_each([this](int slot) {
       delete_slot(server_, slot, [this](store::Keyspace& db, const std::string& key) {
-        server_.events().removed(db, key);
+        server_.events().moved_away(db, key);
       });
     });
   }

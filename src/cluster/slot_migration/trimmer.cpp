@@ -280,7 +280,7 @@ size_t Trimmer::trim_step(int slot, uint64_t* cursor, bool in_background, size_t
     } else {
       db.erase(ref);
     }
-    server_.events().removed(db, key);
+    server_.events().moved_away(db, key);
   }
   if (!freed->empty()) {
     const size_t count = freed->size();

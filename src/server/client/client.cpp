@@ -64,13 +64,7 @@ void Client::close() {
   server.enter();
   set(kClientClosing);
   if (has(kClientBlocked)) unblock(BlockEnd::kClosed);
-  server.watches().unwatch_all(*this);
-  server.pubsub().unsubscribe_all(*this);
-  server.monitors().remove(*this);
-  server.tracking().stop(*this);
-  transaction.reset();
-  if (has(kClientTookLock) && server.lock_claims() != nullptr)
-    server.lock_claims()->client_gone(*this);
+  leave_all();
   if ((server.state() & kStateFaults) != 0) server.fault_injector().client_closed(*this);
   if (replica != nullptr) replica->closing();
   if (node != nullptr) node->closing();
@@ -78,6 +72,16 @@ void Client::close() {
   if (master != nullptr && !has(kClientSuspended)) master->closing();
   if (connection_ != nullptr) disconnect();
   server.clients().remove(*this);
+}
+
+void Client::leave_all() {
+  server.watches().unwatch_all(*this);
+  server.pubsub().unsubscribe_all(*this);
+  server.monitors().remove(*this);
+  server.tracking().stop(*this);
+  transaction.reset();
+  if (has(kClientTookLock) && server.lock_claims() != nullptr)
+    server.lock_claims()->client_gone(*this);
 }
 
 void Client::disconnect() {

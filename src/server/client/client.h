@@ -219,6 +219,9 @@ class Client final : public net::ConnectionHandler {
   friend class ClientRegistry;
   void resume_soon();
   void disconnect();
+  // Has everything that knows of the client let go of it. A transaction that goes on when its
+  // client is gone may make it known again: so it is done again before the client is freed.
+  void leave_all();
 };
 
 }  // namespace latchkey::server

@@ -45,10 +45,11 @@ void ClientEviction::stop() {
 void ClientEviction::measure(Client& client) {
   client.memory_touched = false;
   forget(client);
+  // What other servers send and are sent must not be lost, and is not for users to limit.
+  if (client.has(kClientReplica | kClientMaster) || client.node != nullptr) return;
   client.measured_memory = memory_usage(client);
   total_ += client.measured_memory;
-  const bool may_go =
-      !client.has(kClientNoEvict | kClientReplica) && client.measured_memory >= kMinToClose;
+  const bool may_go = !client.has(kClientNoEvict) && client.measured_memory >= kMinToClose;
   if (may_go) by_size_.emplace(client.measured_memory, client.id);
 }
 

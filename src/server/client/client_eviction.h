@@ -2,9 +2,9 @@
 // clients are closed until it is not.
 //
 // Without a limit this costs a test of a flag for each batch of requests. With one, a client is
-// measured again when it has read, written or been sent to, at a cost of O(log clients). Clients
-// that are never closed still count: those with CLIENT NO-EVICT, replicas, and those smaller than
-// kMinToClose.
+// measured again when it has read, written or been sent to, at a cost of O(log clients). Some
+// clients are never closed but count: those with CLIENT NO-EVICT, and those smaller than
+// kMinToClose. Replicas, a master and nodes that move slots neither count nor are closed.
 #pragma once
 
 #include <cstddef>
@@ -48,7 +48,7 @@ class ClientEviction {
 
   Server& server_;
   bool active_ = false;
-  size_t total_ = 0;  // bytes of all clients as last measured
+  size_t total_ = 0;  // bytes of all clients that count, as last measured
   size_t leaving_ = 0;
   std::vector<uint64_t> touched_;  // client ids
   // Bytes and ids of the clients that may be closed.

@@ -31,8 +31,12 @@ void ClientRegistry::remove(Client& client) {
 }
 
 void ClientRegistry::free_removed() {
-  // A suspended task may still be running a request of the client.
-  std::erase_if(removed_, [](const auto& client) { return !client->has(kClientSuspended); });
+  std::erase_if(removed_, [](const auto& client) {
+    // A suspended task may still be running a request of the client.
+    if (client->has(kClientSuspended)) return false;
+    client->leave_all();
+    return true;
+  });
 }
 
 Client* ClientRegistry::find(uint64_t id) const {

@@ -239,8 +239,11 @@ void Tracking::broadcast() {
     Message all(server_);
     all.add_count(changed.size());
     for (const auto& [key, changed_by] : changed) all.add_key(key);
-    for (const uint64_t id : prefix->second.listeners)
-      broadcast_to(*server_.clients().find(id), changed, all);
+    for (const uint64_t id : prefix->second.listeners) {
+      // A client that is closed may still be running a transaction.
+      if (Client* listener = server_.clients().find(id); listener != nullptr)
+        broadcast_to(*listener, changed, all);
+    }
   }
 }
 

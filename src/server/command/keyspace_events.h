@@ -82,6 +82,11 @@ class KeyspaceEvents {
   void removed(store::Keyspace& keyspace, std::string_view key) {
     changed(keyspace, key, EventClass::kGeneric, "del");
   }
+  // A key that lives on in another node of the cluster: who has read or watches it is told, but
+  // nobody is notified of a deletion.
+  void moved_away(store::Keyspace& keyspace, std::string_view key) {
+    changed(keyspace, key, EventClass::kGeneric, "");
+  }
   // An event without a change of the dataset that must be saved (an expired key's removal counts
   // where it is propagated).
   void happened(store::Keyspace& keyspace, std::string_view key, EventClass event_class,

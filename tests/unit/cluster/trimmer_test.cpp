@@ -43,6 +43,16 @@ TEST_CASE("Keys of slots that are gone are deleted as DEBUG ASM-TRIM-METHOD says
     CHECK(scene.database().size() == 0);
     CHECK(trimmer.figures().started == 0);
   }
+  SECTION("without a word to who listens for deletions") {
+    TestClient listener(scene.server);
+    CHECK(user.run("CONFIG SET notify-keyspace-events KEA") == kOk);
+    listener.run("PSUBSCRIBE __key*");
+    listener.take_output();
+    CHECK(method("active") == kOk);
+    CHECK(user.run("TRIMSLOTS RANGES 1 0 1") == kOk);
+    CHECK(scene.database().size() == 0);
+    CHECK(listener.take_output().empty());
+  }
   SECTION("in the background") {
     CHECK(method("bg") == kOk);
     CHECK(user.run("TRIMSLOTS RANGES 1 0 0") == kOk);

@@ -128,6 +128,21 @@ TEST_CASE("A client with NO-EVICT counts and stays", "[client-eviction]") {
   CHECK_FALSE(party.is_here(exempt));
 }
 
+TEST_CASE("What other servers send and are sent neither counts nor is limited",
+          "[client-eviction]") {
+  Party party("maxmemory-clients 100kb");
+  const uint64_t other_server = party.come();
+  party.server.server.clients().find(other_server)->set(GENERATE(kClientMaster, kClientReplica));
+  party.queue(other_server, 200 * kKiB);
+  CHECK(party.is_here(other_server));
+  const uint64_t user = party.come();
+  party.queue(user, 50 * kKiB);
+  CHECK(party.is_here(user));
+  party.queue(party.come(), 60 * kKiB);
+  CHECK(party.server.server.stats().evicted_clients == 1);
+  CHECK(party.is_here(other_server));
+}
+
 TEST_CASE("Small clients are never evicted", "[client-eviction]") {
   Party party("maxmemory-clients 1");
   const uint64_t small = party.come();
