@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 
 namespace latchkey::base {
 
@@ -23,6 +24,8 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
+  // REQUIRES: no job has been given yet.
+  void set_prepare(Job prepare) { prepare_ = std::move(prepare); }
   void run(Job job);
   // Waits until all jobs queued so far are done.
   void drain();

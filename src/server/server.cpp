@@ -22,6 +22,7 @@
 #include "server/observe/large_calls.h"
 #include "server/process/crash_report.h"
 #include "server/process/listeners.h"
+#include "server/process/process.h"
 #include "server/process/secure_transport.h"
 #include "server/process/shutdown.h"
 #include "server/tasks.h"
@@ -75,6 +76,7 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
   environment_.secret =
       hash_seed.empty() ? random_source_.hash_secret() : base::HashSecret(base::digest(hash_seed));
   environment_.random = random_source_.commands();
+  environment_.reclaimer.prepare_thread([cpus = settings().bio_cpulist] { pin_to_cpus(cpus); });
   environment_.expiry_observer = expiry_.get();
   stats_.on_errors_overflow = [this](Stats::ErrorCounts errors) {
     drop_error_counts(std::move(errors));

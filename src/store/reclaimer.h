@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <functional>
+#include <utility>
 
 #include "base/worker.h"
 
@@ -14,6 +15,8 @@ namespace latchkey::store {
 
 class Reclaimer {
  public:
+  // Has the thread run `prepare` when it starts. REQUIRES: nothing has been freed there yet.
+  void prepare_thread(std::function<void()> prepare) { worker_.set_prepare(std::move(prepare)); }
   // Runs `free_it` on the background thread. `objects`: how many objects the job counts as below.
   void free_later(size_t objects, std::function<void()> free_it);
   // Counts objects that were freed at once because they were too few for the background thread.

@@ -35,6 +35,16 @@ std::optional<Edition> parse_release(std::string_view tag) {
   return Edition::parse(tag);
 }
 
+// While it lives, what is done is done for that server, whoever has asked for it.
+class Within {
+ public:
+  explicit Within(Server& server) { server.enter(); }
+
+ private:
+  // Made before the server is entered.
+  base::BillingScope asker_;
+};
+
 }  // namespace
 
 Spaces::Spaces(Server& main, Factory factory)
@@ -105,8 +115,7 @@ base::Result<Spaces::Space*> Spaces::create(std::string_view name, bool keep, Se
   if (spaces_.size() >= static_cast<size_t>(main_.settings().max_spaces))
     return base::fail("There are as many spaces as max-spaces allows");
   // What is made here goes with the space, and not with who has asked for it.
-  const base::BillingScope asker;
-  main_.enter();
+  const Within within(main_);
   const base::ThreadHeapUse heap;
   const uint64_t before = heap.balance();
   auto space = std::make_unique<Space>();
@@ -155,9 +164,8 @@ base::Result<> Spaces::fill(Space& space, Server& from) {
 }
 
 base::Result<> Spaces::listen(Space& space, int port) {
-  const base::BillingScope asker;
   Server& server = space.server();
-  server.enter();
+  const Within within(server);
   server::ConfigValues& values = server.config().mutable_values();
   values.port = port;
   values.port_auto = port == 0;
@@ -178,9 +186,8 @@ base::Result<> Spaces::listen(Space& space, int port) {
 }
 
 base::Result<> Spaces::listen(Space& space, const std::string& socket) {
-  const base::BillingScope asker;
   Server& server = space.server();
-  server.enter();
+  const Within within(server);
   server::ConfigValues& values = server.config().mutable_values();
   values.unixsocket = socket;
   // The port, if it has one, stays open.
@@ -198,9 +205,8 @@ base::Result<> Spaces::listen(Space& space, const std::string& socket) {
 
 void Spaces::drop(Space& space) {
   if (std::exchange(space.ends, true)) return;
-  const base::BillingScope asker;
   Server& server = space.server();
-  server.enter();
+  const Within within(server);
   server.stop_listening();
   server.clients().for_each([](Client& client) {
     if (client.has(server::kClientBlocked | server::kClientSuspended)) return client.close();
@@ -274,8 +280,7 @@ server::SpaceGate::Answer Spaces::ask(Client& client, const Command& command, Ar
     return {Verdict::kRefused, "ERR " + found.error()};
   client.wait({.deadline_ms = 0, .may_unblock = false, .outlives_role = true, .ended = nullptr});
   {
-    const base::BillingScope asker;
-    main_.enter();
+    const Within within(main_);
     moves_.push_back({&client.server, client.id, std::string(name)});
   }
   timer_.start(0);
@@ -322,15 +327,13 @@ void Spaces::make(const Move& move) {
 
 void Spaces::wake(Space& space) {
   if (!std::exchange(space.sleeps, false)) return;
-  const base::BillingScope asker;
-  space.server().enter();
+  const Within within(space.server());
   space.server().start_ticking();
 }
 
 void Spaces::let_sleep(Space& space) {
   if (std::exchange(space.sleeps, true)) return;
-  const base::BillingScope asker;
-  space.server().enter();
+  const Within within(space.server());
   space.server().pause_ticking();
 }
 

@@ -387,3 +387,24 @@ class Ends(StartTestCase):
             self, lambda: field(client.call("INFO", "replication"), "master_link_status") == "up")
         client.close()
         self.assertEqual(process.wait(END_TIMEOUT_S), 0)
+
+
+class Threads(StartTestCase):
+    def test_those_of_the_background_keep_to_the_processors_that_are_theirs(self):
+        cpu = str(min(os.sched_getaffinity(0)))
+        process, port = self.started("--bio-cpulist", cpu, "--appendonly", "yes")
+        with self.connect(port) as client:
+            client.call("RPUSH", "list", *("%d" % i + "x" * 1000 for i in range(10_000)))
+            client.call("UNLINK", "list")
+
+        def threads():
+            """The processors that each thread may use, by its name."""
+            found = {}
+            for thread in os.listdir("/proc/%d/task" % process.pid):
+                with open("/proc/%d/task/%s/status" % (process.pid, thread), encoding="utf-8") as status:
+                    told = dict(line.rstrip("\n").split(":\t", 1) for line in status if ":\t" in line)
+                found[told["Name"]] = told["Cpus_allowed_list"]
+            return found
+
+        harness.ServerTestCase.eventually(
+            self, lambda: threads().get("bio_lazy_free") == threads().get("bio_aof") == cpu)

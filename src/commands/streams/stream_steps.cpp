@@ -165,12 +165,10 @@ StreamTrimReader::Step StreamTrimReader::take_threshold(ArgReader& words, Stream
 }
 
 StreamTrimReader::Step StreamTrimReader::take(ArgReader& words) {
-  const bool repeated = references_told_;
-  if (read_stream_references(words, &options_.trim.references, &references_told_)) {
-    if (!repeated) return Step::kTaken;
-    ctx_.syntax_error();
-    return Step::kFailed;
-  }
+  // A second one is read as what else may stand there: XADD takes it for an id.
+  if (!references_told_ &&
+      read_stream_references(words, &options_.trim.references, &references_told_))
+    return Step::kTaken;
   if (words.left() < 2) return Step::kNotMine;
   if (is_word(words.peek(), "MAXLEN")) return take_threshold(words, StreamTrim::By::kMaxLength);
   if (is_word(words.peek(), "MINID")) return take_threshold(words, StreamTrim::By::kMinId);

@@ -57,6 +57,7 @@ bool exceeds_hard_limit(const Client& client) {
 }
 
 bool may_be_sent_more(Client& client) {
+  if (client.has(kClientCloseAfterReply)) return false;
   if (!exceeds_hard_limit(client)) return true;
   client.set(kClientOverLimit);
   return false;

@@ -11,8 +11,8 @@ class Client;
 void enforce_output_limit(Client& client);
 // Whether the client's pending output exceeds the hard limit of its class.
 bool exceeds_hard_limit(const Client& client);
-// For messages that are not replies. False: the client gets no more of them, and Client::flush_soon
-// closes it.
+// For messages that are not replies. False: the client gets no more of them, for it is closing
+// after its last reply, or Client::flush_soon will close it.
 bool may_be_sent_more(Client& client);
 // True when the client will be closed for the size of the reply that is being made. Commands whose
 // replies can grow without limit check this and stop.

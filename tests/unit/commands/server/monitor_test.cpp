@@ -125,6 +125,15 @@ TEST_CASE("MONITOR is refused in a transaction") {
         tests::array({tests::error("ERR MONITOR isn't allowed for DENY BLOCKING client")}));
 }
 
+TEST_CASE("A monitor that quits is shown nothing more, others are") {
+  MonitoredServer server;
+  TestClient other(server);
+  CHECK(other.run("MONITOR") == tests::kOk);
+  server.listener.take_output();
+  CHECK(server.listener.run("QUIT") == tests::kOk);
+  CHECK(other.take_output().find("\"QUIT\"") != std::string::npos);
+}
+
 TEST_CASE("A monitor that leaves is forgotten") {
   MonitoredServer server;
   server.listener->close();

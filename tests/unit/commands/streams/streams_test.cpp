@@ -60,8 +60,11 @@ TEST_CASE("The last possible id can be used once", "[streams]") {
 TEST_CASE("A refused id leaves no key behind", "[streams]") {
   StreamServer server;
   TestClient client(server);
-  CHECK(client.run("XADD s abc a 1") ==
-        error("ERR Invalid stream ID specified as stream command argument"));
+  const std::string invalid = error("ERR Invalid stream ID specified as stream command argument");
+  CHECK(client.run("XADD s abc a 1") == invalid);
+  // A second word about references stands where the id should.
+  CHECK(client.run("XADD s ACKED KEEPREF * a 1") == invalid);
+  CHECK(client.run("XADD s MAXLEN 1 KEEPREF KEEPREF * a 1") == invalid);
   CHECK(client.run("EXISTS s") == integer(0));
   client.run("SET text x");
   CHECK(client.run("XADD text * a 1") == kWrongType);

@@ -1,7 +1,10 @@
 #include "server/client/client_eviction.h"
 
+#include <memory>
+
 #include "commands/groups.h"
 #include "server/client/client_info.h"
+#include "server/client/node_link.h"
 #include "unit/catch.h"
 #include "unit/server_fixture.h"
 
@@ -39,6 +42,13 @@ struct Party {
 };
 
 constexpr size_t kKiB = 1024;
+
+// To a node from which slots come.
+struct Link : NodeLink {
+  void closing() override {}
+  bool gets_stream() const override { return false; }
+  bool is_snapshot_channel() const override { return false; }
+};
 
 TEST_CASE("Clients that take too much together lose the largest of them", "[client-eviction]") {
   Party party("maxmemory-clients 100kb");
@@ -132,7 +142,7 @@ TEST_CASE("What other servers send and are sent neither counts nor is limited",
           "[client-eviction]") {
   Party party("maxmemory-clients 100kb");
   const uint64_t other_server = party.come();
-  party.server.server.clients().find(other_server)->set(GENERATE(kClientMaster, kClientReplica));
+  party.server.server.clients().find(other_server)->node = std::make_unique<Link>();
   party.queue(other_server, 200 * kKiB);
   CHECK(party.is_here(other_server));
   const uint64_t user = party.come();
