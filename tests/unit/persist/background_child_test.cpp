@@ -1,7 +1,6 @@
 #include "persist/background_child.h"
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -167,24 +166,6 @@ TEST_CASE("A server that goes takes its child along") {
     pid = f.child.pid();
   }
   CHECK(::kill(pid, 0) != 0);
-}
-
-TEST_CASE("A child needs no free descriptor") {
-  Fixture f;
-  rlimit before{};
-  REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
-  rlimit none = before;
-  none.rlim_cur = 0;
-  REQUIRE(setrlimit(RLIMIT_NOFILE, &none) == 0);
-  const bool started = f.start([](ChildProgress& progress) {
-    progress.key_written();
-    return true;
-  });
-  REQUIRE(setrlimit(RLIMIT_NOFILE, &before) == 0);
-  REQUIRE(started);
-  f.finish();
-  REQUIRE(f.end);
-  CHECK(f.end->done);
 }
 
 TEST_CASE("A child whose server has gone removes what it was writing, and ends") {
