@@ -38,11 +38,11 @@ class DebugSessions {
   void want_none(const server::Client& client) { wanted_.erase(client.id); }
   // Not by a client whose transaction goes on when it is gone: nobody would answer.
   bool wanted_by(const server::Client& client) const {
-    return !wanted_.empty() && wanted_.contains(client.id) && client.connection() != nullptr;
+    return !wanted_.empty() && wanted_.contains(client.id) && !client.has(server::kClientClosing);
   }
 
   // Runs `evaluate`, which runs the script of the request and replies, under the debugger.
-  // REQUIRES: wanted_by() the client.
+  // REQUIRES: wanted_by() the client, which has a connection.
   void run(server::CommandContext& ctx, std::string_view source,
            const std::function<void()>& evaluate);
 
