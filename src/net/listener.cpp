@@ -109,7 +109,8 @@ base::Result<std::unique_ptr<Listener>, Listener::Error> Listener::tcp(Loop& loo
   for (const addrinfo* address = addresses->get(); address != nullptr; address = address->ai_next) {
     const int socket = ::socket(address->ai_family, kSocketFlags, 0);
     if (socket < 0) {
-      error = {error_of("socket", errno), errno};
+      const int code = errno;
+      error = {error_of("socket", code), code};
       continue;
     }
     std::unique_ptr<Listener> listener(new Listener(loop, socket, Connection::Kind::kTcp, purpose));
