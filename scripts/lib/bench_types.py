@@ -69,8 +69,8 @@ SERIES_ROWS = [
     row("time series", SERIES, "TS.QUERYINDEX of 10", "TS.QUERYINDEX", "kind=many", "region=3", times=1000),
     row("time series", SERIES, "TS.MRANGE GROUPBY of 100", "TS.MRANGE", "-", "+", "AGGREGATION", "max", "10000", "FILTER", "kind=many",
         "GROUPBY", "region", "REDUCE", "sum", times=5),
-    bytes_row("time series", "bytes of a sample", 100_000,
-              fill("redis.call('TS.ADD', KEYS[1], i * 1000, (i * 7919 % 1009) / 4)", 100_000, "series")),
+    bytes_row("time series", "bytes of a sample", 1_000_000,
+              fill("redis.call('TS.ADD', KEYS[1], i * 1000, (i * 7919 % 1009) / 4)", 1_000_000, "series")),
     bytes_row("time series", "bytes of a labelled series", 1000,
               fill("redis.call('TS.CREATE', 'many:' .. i, 'LABELS', 'kind', 'many', 'region', i % 10)", 1000)),
 ]

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 namespace latchkey::base {
@@ -150,6 +151,32 @@ double meridian_distance(double from_latitude, double to_latitude) {
   return kEarthRadiusMeters * std::abs(to_radians(to_latitude) - to_radians(from_latitude));
 }
 
+// --- Distances ----------------------------------------------------------------------------------
+
+// The sine of half the angle from one to another, both in radians.
+double half_sine(double from, double to) {
+  return std::sin((to - from) / 2);
+}
+
+// The haversine of the arc between two places: from the half sines of what lies between their
+// latitudes (u) and longitudes (v), and the cosines of their latitudes.
+double haversine(double u, double from_cosine, double to_cosine, double v) {
+  return u * u + from_cosine * to_cosine * v * v;
+}
+
+// The metres of an arc whose haversine is `a`.
+double arc_length(double a) {
+  return 2.0 * kEarthRadiusMeters * std::asin(std::sqrt(a));
+}
+
+constexpr double kUnbounded = std::numeric_limits<double>::infinity();
+
+// A bound that what equals it does not exceed, however it was rounded; an angle's is some
+// micrometres farther.
+double with_slack(double bound) {
+  return bound * (1 + 1e-9) + 1e-12;
+}
+
 }  // namespace
 
 uint64_t geo_score(GeoPoint point) {
@@ -174,26 +201,64 @@ void format_geohash(GeoPoint point, char* out) {
 }
 
 double geo_distance(GeoPoint from, GeoPoint to) {
-  const double v = std::sin((to_radians(to.longitude) - to_radians(from.longitude)) / 2);
+  const double v = half_sine(to_radians(from.longitude), to_radians(to.longitude));
   if (v == 0) return meridian_distance(from.latitude, to.latitude);
   const double from_latitude = to_radians(from.latitude);
   const double to_latitude = to_radians(to.latitude);
-  const double u = std::sin((to_latitude - from_latitude) / 2);
-  const double a = u * u + std::cos(from_latitude) * std::cos(to_latitude) * v * v;
-  return 2.0 * kEarthRadiusMeters * std::asin(std::sqrt(a));
+  const double u = half_sine(from_latitude, to_latitude);
+  return arc_length(haversine(u, std::cos(from_latitude), std::cos(to_latitude), v));
 }
 
-std::optional<double> distance_within(const GeoShape& shape, GeoPoint point) {
-  if (shape.kind == GeoShape::Kind::kCircle) {
-    const double distance = geo_distance(shape.center, point);
-    return distance > shape.half_width ? std::nullopt : std::optional(distance);
+GeoFilter::GeoFilter(const GeoShape& shape)
+    : shape_(shape),
+      center_longitude_(to_radians(shape.center.longitude)),
+      center_latitude_(to_radians(shape.center.latitude)),
+      center_cosine_(std::cos(center_latitude_)),
+      most_latitude_(kUnbounded),
+      most_longitude_(kUnbounded),
+      most_haversine_(kUnbounded) {
+  const double height = shape.half_height / kEarthRadiusMeters;
+  const double width = shape.half_width / kEarthRadiusMeters;
+  const bool circle = shape.kind == GeoShape::Kind::kCircle;
+  if (height < std::numbers::pi) most_latitude_ = with_slack(height);
+  if (width >= std::numbers::pi) return;
+  const double half_chord = std::sin(width / 2);
+  most_haversine_ = with_slack(half_chord * half_chord);
+  // A circle is widest where meridians touch it, a box at its edge nearer to a pole. Beyond a pole
+  // there is no bound, and close to one the arcsine would magnify rounding.
+  const double nearest_pole = std::abs(center_latitude_) + height;
+  if (nearest_pole >= std::numbers::pi / 2) return;
+  const double part =
+      circle ? std::sin(width) / center_cosine_ : half_chord / std::cos(nearest_pole);
+  if (part < 0.999) most_longitude_ = with_slack(std::asin(part) * (circle ? 1 : 2));
+}
+
+std::optional<double> GeoFilter::distance_within(GeoPoint point) const {
+  const double latitude = to_radians(point.latitude);
+  const double longitude = to_radians(point.longitude);
+  if (std::abs(latitude - center_latitude_) > most_latitude_) return std::nullopt;
+  const double apart = std::abs(longitude - center_longitude_);
+  if (std::min(apart, 2 * std::numbers::pi - apart) > most_longitude_) return std::nullopt;
+  if (shape_.kind == GeoShape::Kind::kBox && !is_in_box(point)) return std::nullopt;
+
+  double distance;
+  if (const double v = half_sine(center_longitude_, longitude); v == 0) {
+    distance = meridian_distance(shape_.center.latitude, point.latitude);
+  } else {
+    const double u = half_sine(center_latitude_, latitude);
+    const double a = haversine(u, center_cosine_, std::cos(latitude), v);
+    if (shape_.kind == GeoShape::Kind::kCircle && a > most_haversine_) return std::nullopt;
+    distance = arc_length(a);
   }
-  // The height is measured along the meridian, the width along the latitude of `point`.
-  if (meridian_distance(point.latitude, shape.center.latitude) > shape.half_height)
-    return std::nullopt;
-  const GeoPoint beside = {shape.center.longitude, point.latitude};
-  if (geo_distance(point, beside) > shape.half_width) return std::nullopt;
-  return geo_distance(shape.center, point);
+  if (shape_.kind == GeoShape::Kind::kCircle && distance > shape_.half_width) return std::nullopt;
+  return distance;
+}
+
+// The height is measured along the meridian, the width along the latitude of `point`.
+bool GeoFilter::is_in_box(GeoPoint point) const {
+  const GeoPoint beside = {shape_.center.longitude, point.latitude};
+  return meridian_distance(point.latitude, shape_.center.latitude) <= shape_.half_height &&
+         geo_distance(point, beside) <= shape_.half_width;
 }
 
 GeoCover geo_cover(const GeoShape& shape) {

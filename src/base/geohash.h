@@ -57,8 +57,28 @@ struct GeoShape {
   double half_height;
 };
 
-// The distance of a place from the centre if it lies within the shape, else nothing.
-std::optional<double> distance_within(const GeoShape& shape, GeoPoint point);
+// Tells which places lie within a shape. What the shape alone decides is worked out when this is
+// made, so that most places beside the shape cost no trigonometry.
+class GeoFilter {
+ public:
+  explicit GeoFilter(const GeoShape& shape);
+
+  // The distance of a place from the centre if it lies within the shape, else nothing. A circle
+  // reaches as far as geo_distance() says, to the last bit.
+  std::optional<double> distance_within(GeoPoint point) const;
+
+ private:
+  bool is_in_box(GeoPoint point) const;
+
+  GeoShape shape_;
+  double center_longitude_;  // in radians, as all below
+  double center_latitude_;
+  double center_cosine_;  // of the latitude
+  // A place that is farther from the centre than one of these lies outside of the shape.
+  double most_latitude_;
+  double most_longitude_;
+  double most_haversine_;  // of a circle
+};
 
 // The scores from `first` up to, but not including, `end`.
 struct GeoScoreRange {

@@ -264,7 +264,7 @@ struct Match {
 };
 
 // Adds the members of a cell that lie within the shape, up to `most` matches in all (0: no limit).
-void search_cell(const SortedSet& set, base::GeoScoreRange cell, const GeoShape& shape,
+void search_cell(const SortedSet& set, base::GeoScoreRange cell, const base::GeoFilter& filter,
                  const SearchRequest& request, std::vector<Match>* found) {
   const size_t most = request.any ? request.count : 0;
   constexpr size_t kStep = 128;  // members examined between checks of `most`
@@ -275,7 +275,7 @@ void search_cell(const SortedSet& set, base::GeoScoreRange cell, const GeoShape&
     set.for_each({left.first, step}, false, [&](std::string_view member, double score) {
       if (most != 0 && found->size() == most) return;
       const base::GeoPoint point = base::geo_point(score);
-      const auto distance = distance_within(shape, point);
+      const auto distance = filter.distance_within(point);
       if (distance && (!request.polygon || request.polygon->contains(point)))
         found->push_back({std::string(member), score, *distance, point});
     });
@@ -287,8 +287,10 @@ std::vector<Match> search(const SortedSet& set, const SearchRequest& request) {
   GeoShape shape = request.shape;
   shape.center = *request.center;
   std::vector<Match> found;
+  const base::GeoFilter filter(shape);
   const base::GeoCover cover = geo_cover(shape);
-  for (size_t i = 0; i < cover.count; ++i) search_cell(set, cover.cells[i], shape, request, &found);
+  for (size_t i = 0; i < cover.count; ++i)
+    search_cell(set, cover.cells[i], filter, request, &found);
   return found;
 }
 
@@ -308,8 +310,12 @@ std::vector<size_t> choose(const std::vector<Match>& found, const SearchRequest&
       if (a == b) return left < right;
       return order == Order::kNearest ? a < b : a > b;
     };
-    std::partial_sort(chosen.begin(), chosen.begin() + static_cast<std::ptrdiff_t>(wanted),
-                      chosen.end(), before);
+    if (wanted == chosen.size()) {
+      std::sort(chosen.begin(), chosen.end(), before);
+    } else {
+      std::partial_sort(chosen.begin(), chosen.begin() + static_cast<std::ptrdiff_t>(wanted),
+                        chosen.end(), before);
+    }
   }
   chosen.resize(wanted);
   return chosen;

@@ -1,9 +1,12 @@
 // LCS: the longest common subsequence of two strings.
 //
-// Dynamic programming: length(i, j), the length for the first i bytes of one string and the first j
-// of the other, is length(i-1, j-1) + 1 if bytes i and j are equal, else the greater of length(i-1,
-// j) and length(i, j-1). Only two rows of lengths are kept; for each other cell, one bit says which
-// of the two was greater, and these bits lead back from the end along the subsequence.
+// Dynamic programming over length(i, j), the length for the first i bytes of one string and the
+// first j of the other. Along a row it never falls, and grows by at most one from j-1 to j; a row
+// is kept as one bit for each j that says whether it does not grow there. One addition makes 64
+// cells of the next row from those above: Hyyro, "Bit-Parallel LCS-length Computation Revisited"
+// (2004). The same bits lead back from the end along the subsequence.
+#include <array>
+#include <bit>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -20,25 +23,55 @@ using store::KeyRef;
 
 namespace {
 
+constexpr size_t kBitsPerWord = 64;
+
+// For each byte that `first` has, a row of bits that says where in `second` it stands. No more
+// memory than both strings' lengths multiplied, in bits, or than 256 rows.
+class Occurrences {
+ public:
+  Occurrences(std::string_view first, std::string_view second, size_t words) : words_(words) {
+    row_.fill(kNone);
+    size_t rows = 0;
+    for (const char byte : first) {
+      size_t& row = row_[static_cast<uint8_t>(byte)];
+      if (row == kNone) row = rows++;
+    }
+    bits_.resize(rows * words);
+    for (size_t j = 0; j < second.size(); ++j) {
+      const size_t row = row_[static_cast<uint8_t>(second[j])];
+      if (row != kNone) bits_[row * words + j / kBitsPerWord] |= uint64_t{1} << (j % kBitsPerWord);
+    }
+  }
+
+  // REQUIRES: `first` has the byte.
+  const uint64_t* of(char byte) const {
+    return bits_.data() + row_[static_cast<uint8_t>(byte)] * words_;
+  }
+
+ private:
+  static constexpr size_t kNone = SIZE_MAX;
+
+  size_t words_;
+  std::array<size_t, 256> row_;
+  std::vector<uint64_t> bits_;
+};
+
 class CommonSubsequence {
  public:
-  // O(first * second) steps and, `with_path`, as many bits.
+  // O(first * second / 64) steps and, `with_path`, as many words of memory.
   CommonSubsequence(std::string_view first, std::string_view second, bool with_path)
-      : first_(first),
-        second_(second),
-        words_per_row_(with_path ? second.size() / kBitsPerWord + 1 : 0) {
-    above_is_greater_.resize((first.size() + 1) * words_per_row_);
-    std::vector<uint32_t> row(second.size() + 1);
-    std::vector<uint32_t> above(second.size() + 1);
-    for (size_t i = 1; i <= first.size(); ++i) {
-      row.swap(above);
-      if (with_path) {
-        fill_row<true>(i, above, row);
-      } else {
-        fill_row<false>(i, above, row);
-      }
+      : first_(first), second_(second), words_(second.size() / kBitsPerWord + 1) {
+    if (first.empty() || second.empty()) return;
+    const Occurrences occurrences(first, second, words_);
+    level_.assign(words_ * (with_path ? first.size() + 1 : 1), ~uint64_t{0});
+    uint64_t* row = level_.data();
+    for (const char byte : first) {
+      const uint64_t* const above = row;
+      if (with_path) row += words_;
+      fill_row(above, occurrences.of(byte), row);
     }
-    length_ = row.back();
+    // Behind the end of `second` no bit is ever cleared.
+    for (size_t i = 0; i < words_; ++i) length_ += static_cast<size_t>(std::popcount(~row[i]));
   }
 
   size_t length() const { return length_; }
@@ -50,8 +83,8 @@ class CommonSubsequence {
     for (size_t i = first_.size(), j = second_.size(); i > 0 && j > 0;) {
       if (first_[i - 1] == second_[j - 1]) {
         fn(--i, --j);
-      } else if ((above_is_greater_[i * words_per_row_ + j / kBitsPerWord] >> (j % kBitsPerWord) &
-                  1) != 0) {
+      } else if (grows_at(i, j)) {
+        // The bytes differ, so the row above has this length too, and the cell before is shorter.
         --i;
       } else {
         --j;
@@ -60,29 +93,32 @@ class CommonSubsequence {
   }
 
  private:
-  static constexpr size_t kBitsPerWord = 64;
+  // Whether length(i, j) is greater than length(i, j-1).
+  bool grows_at(size_t i, size_t j) const {
+    const uint64_t word = level_[i * words_ + (j - 1) / kBitsPerWord];
+    return (word >> ((j - 1) % kBitsPerWord) & 1) == 0;
+  }
 
-  // No branch on the bytes, because it would be unpredictable.
-  template <bool kWithPath>
-  void fill_row(size_t i, const std::vector<uint32_t>& above, std::vector<uint32_t>& row) {
-    const char byte = first_[i - 1];
-    uint64_t* const bits = above_is_greater_.data() + i * words_per_row_;
-    uint32_t left = 0;
-    for (size_t j = 1; j < row.size(); ++j) {
-      const bool above_is_greater = above[j] > left;
-      const uint32_t unequal = above_is_greater ? above[j] : left;
-      const uint32_t equal = above[j - 1] + 1;
-      left = byte == second_[j - 1] ? equal : unequal;
-      row[j] = left;
-      if constexpr (kWithPath)
-        bits[j / kBitsPerWord] |= uint64_t{above_is_greater} << (j % kBitsPerWord);
+  // Makes a row, which may be `above` itself, for the next byte of the first string, which the
+  // second has where `equal` has ones.
+  void fill_row(const uint64_t* above, const uint64_t* equal, uint64_t* row) const {
+    uint64_t carry = 0;
+    for (size_t i = 0; i < words_; ++i) {
+      const uint64_t level = above[i];
+      const uint64_t matched = level & equal[i];
+      uint64_t sum;
+      const bool over = __builtin_add_overflow(level, matched, &sum);
+      const bool over_by_carry = __builtin_add_overflow(sum, carry, &sum);
+      carry = uint64_t{over} | uint64_t{over_by_carry};
+      row[i] = sum | (level ^ matched);
     }
   }
 
   std::string_view first_;
   std::string_view second_;
-  size_t words_per_row_;
-  std::vector<uint64_t> above_is_greater_;
+  size_t words_;
+  // Rows of bits, one for each length of `first` or, without path, of the whole of it.
+  std::vector<uint64_t> level_;
   size_t length_ = 0;
 };
 

@@ -82,6 +82,69 @@ TEST_CASE("Distances are arcs of the reference's sphere", "[geohash]") {
   CHECK(geo_distance({179, 0}, {-179, 0}) == Catch::Approx(quarter / 45));
 }
 
+TEST_CASE("A filter for a circle decides as the distance does", "[geohash]") {
+  Random random(11);
+  int within = 0;
+  int beside = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    const GeoPoint center = any_point(random);
+    // Near the centre, on its meridian, or anywhere.
+    const double reach = std::pow(10.0, -8 * fraction(random));
+    GeoPoint point = any_point(random);
+    point.longitude = std::remainder(center.longitude + point.longitude * reach, 360);
+    point.latitude = center.latitude + (point.latitude - center.latitude) * reach;
+    if (i % 16 == 0) point.longitude = center.longitude;
+    if (!is_valid(point)) continue;
+    const double distance_m = geo_distance(center, point);
+    const double radii_m[] = {distance_m,
+                              std::nextafter(distance_m, 0),
+                              std::nextafter(distance_m, 1e9),
+                              distance_m * (1 + 1e-12),
+                              distance_m * (1 - 1e-12),
+                              distance_m * 1.3,
+                              distance_m * 0.7,
+                              0,
+                              fraction(random) * 25'000'000};
+    for (const double radius_m : radii_m) {
+      const GeoFilter filter({GeoShape::Kind::kCircle, center, radius_m, radius_m});
+      const auto found = filter.distance_within(point);
+      CHECK(found.has_value() == (distance_m <= radius_m));
+      if (found) CHECK(*found == distance_m);
+      ++(found ? within : beside);
+    }
+  }
+  CHECK(within > 10'000);
+  CHECK(beside > 10'000);
+}
+
+TEST_CASE("A filter for a box measures its width at each latitude", "[geohash]") {
+  Random random(13);
+  int within = 0;
+  int beside = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    const GeoPoint center = any_point(random);
+    const double reach = std::pow(10.0, -6 * fraction(random));
+    GeoPoint point = any_point(random);
+    point.longitude = std::remainder(center.longitude + point.longitude * reach, 360);
+    point.latitude = center.latitude + (point.latitude - center.latitude) * reach;
+    if (!is_valid(point)) continue;
+    const double width_m = geo_distance(point, {center.longitude, point.latitude});
+    const double height_m = geo_distance(center, {center.longitude, point.latitude});
+    const double factors[] = {1, 1 - 1e-12, 1 + 1e-12, 0.7, 1.3, 10};
+    for (const double factor : factors) {
+      const double half_width_m = width_m * factor;
+      const double half_height_m = height_m * factors[random.below(std::size(factors))];
+      const GeoFilter filter({GeoShape::Kind::kBox, center, half_width_m, half_height_m});
+      const auto found = filter.distance_within(point);
+      CHECK(found.has_value() == (width_m <= half_width_m && height_m <= half_height_m));
+      if (found) CHECK(*found == geo_distance(center, point));
+      ++(found ? within : beside);
+    }
+  }
+  CHECK(within > 10'000);
+  CHECK(beside > 10'000);
+}
+
 TEST_CASE("A cover holds what lies within the shape", "[geohash]") {
   Random random(7);
   int within = 0;
@@ -96,7 +159,7 @@ TEST_CASE("A cover holds what lies within the shape", "[geohash]") {
     const GeoPoint point = {
         std::remainder(center.longitude + (fraction(random) * 4 - 2) * degrees, 360),
         center.latitude + (fraction(random) * 2 - 1) * degrees};
-    if (!is_valid(point) || !distance_within(shape, point)) continue;
+    if (!is_valid(point) || !GeoFilter(shape).distance_within(point)) continue;
     ++within;
     CHECK(covers(geo_cover(shape), geo_score(point)));
   }

@@ -1,4 +1,7 @@
+#include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/random.h"
 #include "unit/catch.h"
@@ -9,6 +12,27 @@ namespace latchkey::tests {
 namespace {
 constexpr std::string_view kTooLong =
     "-ERR string exceeds maximum allowed size (proto-max-bulk-len)\r\n";
+
+// A longest common subsequence by the textbook: where its bytes stand in both, from last to first.
+std::vector<std::pair<size_t, size_t>> common_places(std::string_view first,
+                                                     std::string_view second) {
+  std::vector<std::vector<int>> length(first.size() + 1, std::vector<int>(second.size() + 1));
+  for (size_t i = 1; i <= first.size(); ++i) {
+    for (size_t j = 1; j <= second.size(); ++j) {
+      length[i][j] = first[i - 1] == second[j - 1] ? length[i - 1][j - 1] + 1
+                                                   : std::max(length[i - 1][j], length[i][j - 1]);
+    }
+  }
+  std::vector<std::pair<size_t, size_t>> places;
+  for (size_t i = first.size(), j = second.size(); i > 0 && j > 0;) {
+    if (first[i - 1] == second[j - 1]) {
+      places.emplace_back(--i, --j);
+    } else {
+      --(length[i - 1][j] > length[i][j - 1] ? i : j);
+    }
+  }
+  return places;
+}
 }  // namespace
 
 TEST_CASE("APPEND makes and lengthens strings, and keeps the deadline", "[strings]") {
@@ -173,6 +197,51 @@ TEST_CASE("LCS answers the subsequence, its length or where it lies", "[lcs]") {
   TestClient third(server, 3);
   CHECK(third.run("LCS a none IDX") ==
         "%2\r\n" + bulk("matches") + array({}) + bulk("len") + integer(0));
+}
+
+TEST_CASE("LCS of random strings finds what the textbook does", "[lcs]") {
+  StringServer server;
+  TestClient client(server);
+  base::Random random(17);
+  constexpr size_t kLengths[] = {1, 2, 63, 64, 65, 127, 128, 129, 200, 300};
+  constexpr size_t kBytes[] = {1, 2, 4, 256};
+  for (int i = 0; i < 400; ++i) {
+    const auto any_text = [&] {
+      std::string text(kLengths[random.below(std::size(kLengths))], '\0');
+      const size_t bytes = kBytes[random.below(std::size(kBytes))];
+      for (char& byte : text) byte = static_cast<char>(random.below(bytes));
+      return text;
+    };
+    const std::string a = any_text();
+    const std::string b = any_text();
+    const auto places = common_places(a, b);
+    client.run_words({"SET", "a", a});
+    client.run_words({"SET", "b", b});
+    std::string common;
+    std::string runs;
+    size_t count = 0;
+    for (size_t at = 0; at < places.size(); ++at)
+      common.insert(common.begin(), a[places[at].first]);
+    for (size_t at = 0; at < places.size();) {
+      size_t size = 1;
+      while (at + size < places.size() && places[at + size].first + size == places[at].first &&
+             places[at + size].second + size == places[at].second)
+        ++size;
+      const auto range = [size](size_t last) {
+        return array(
+            {integer(static_cast<int64_t>(last + 1 - size)), integer(static_cast<int64_t>(last))});
+      };
+      runs += array({range(places[at].first), range(places[at].second)});
+      ++count;
+      at += size;
+    }
+    const auto length = static_cast<int64_t>(places.size());
+    CHECK(client.run("LCS a b") == bulk(common));
+    CHECK(client.run("LCS a b LEN") == integer(length));
+    CHECK(client.run("LCS a b IDX") ==
+          array({bulk("matches"), "*" + std::to_string(count) + "\r\n" + runs, bulk("len"),
+                 integer(length)}));
+  }
 }
 
 TEST_CASE("LCS of numbers, of nothing and of what is no string", "[lcs]") {
