@@ -47,6 +47,21 @@ final class PackageTest extends TestCase
         return $path;
     }
 
+    private function folder(): string
+    {
+        $folder = sys_get_temp_dir() . '/latchkey-try-' . bin2hex(random_bytes(6));
+        mkdir($folder);
+        return $folder;
+    }
+
+    /** What a process prints that starts $server, with this folder for temporary files, and runs the code. */
+    private function runs(string $code, string $folder): string
+    {
+        $autoload = var_export(getenv('TRIAL_AUTOLOAD'), true);
+        $program = "require $autoload; \$server = Latchkey\\Server::start(); $code";
+        return (string) shell_exec('TMPDIR=' . escapeshellarg($folder) . ' php -d display_errors=1 -r ' . escapeshellarg($program) . ' 2>&1');
+    }
+
     private function isAlive(int $pid): bool
     {
         return file_exists("/proc/$pid");
@@ -116,12 +131,49 @@ final class PackageTest extends TestCase
         $this->assertFalse($this->isAlive($server->pid));
     }
 
+    public function testAPasswordThatIsANumberOrAList(): void
+    {
+        foreach ([1234, ['secret']] as $password) {
+            $server = Server::start(directives: ['requirepass' => $password]);
+            $redis = new Redis();
+            $redis->connect('127.0.0.1', $server->port);
+            $this->assertTrue($redis->auth($server->credentials('a')));
+            $server->stop();
+        }
+    }
+
+    public function testAForkedProcessLeavesTheServerAlone(): void
+    {
+        $program = 'if (($child = pcntl_fork()) === 0) { $server->stop(); exit; }'
+            . ' pcntl_waitpid($child, $status); echo fsockopen("127.0.0.1", $server->port) ? "it answers" : "";';
+        $this->assertSame('it answers', $this->runs($program, $this->folder()));
+    }
+
+    public function testTheFolderMayBeGone(): void
+    {
+        foreach (['$server->stop();', ''] as $end) {
+            $this->assertSame('', $this->runs("exec('rm -r ' . sys_get_temp_dir() . '/latchkey-*'); $end", $this->folder()));
+        }
+    }
+
+    public function testStopRemovesLinksAndNotWhatTheyLeadTo(): void
+    {
+        $folder = $this->folder();
+        mkdir("$folder/precious");
+        touch("$folder/precious/file");
+        $program = 'symlink(sys_get_temp_dir() . "/precious", glob(sys_get_temp_dir() . "/latchkey-*")[0] . "/link"); $server->stop();';
+        $this->assertSame('', $this->runs($program, $folder));
+        $this->assertSame(["$folder/precious"], glob("$folder/*"));
+        $this->assertFileExists("$folder/precious/file");
+    }
+
     public function testWhatGoesWrongIsSaid(): void
     {
         $port = self::$server->port;
         $this->says("/^Port $port is in use. Leave port out to get a free one/", fn () => Server::start(port: $port));
         $this->says('/1 to 65535/', fn () => Server::start(port: 70000));
         $this->says('/ended with status 1.*nonsense/s', fn () => Server::start(directives: ['nonsense' => 1]));
+        $this->says('~ended with status 1.*open config file ./nonexistent~s', fn () => Server::start(config: '/nonexistent/server.conf'));
         $this->says('/is not there/', fn () => Server::start(binary: '/nonexistent/latchkey-server'));
         $this->says('/may not be executed. Run chmod \+x/', fn () => Server::start(binary: $this->program("#!/bin/sh\n", 0644)));
         $this->says('/not for this kind of machine/', fn () => Server::start(binary: $this->program("\x7fELF\2\1\1" . str_repeat("\xff", 200), 0755)));

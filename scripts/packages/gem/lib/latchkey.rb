@@ -19,7 +19,7 @@ module Latchkey
   class << self
     # The path of the program: what LATCHKEY_SERVER_BINARY names, or the one that came with this gem.
     def binary_path
-      if (named = ENV["LATCHKEY_SERVER_BINARY"])
+      if (named = environment("LATCHKEY_SERVER_BINARY"))
         return File.expand_path(named) if File.exist?(named)
 
         raise Error, "LATCHKEY_SERVER_BINARY names #{named}, which is not there."
@@ -52,8 +52,8 @@ module Latchkey
         writing.close
       end
       url = ready(program, reading, pid, log, port, timeout)
-      password = directives["requirepass"]
-      url = url.sub("redis://", "redis://:#{URI.encode_www_form_component(password).gsub("+", "%20")}@") if password
+      password = words(directives["requirepass"]).first.to_s
+      url = url.sub("redis://", "redis://:#{URI.encode_www_form_component(password).gsub("+", "%20")}@") unless password.empty?
       server = Server.new(pid, directory, url)
     ensure
       reading&.close
@@ -70,6 +70,12 @@ module Latchkey
 
       password = place.password.to_s.empty? ? "x" : place.password # any will do where the server has none
       "#{place.scheme}://space-#{URI.encode_www_form_component(name)}:#{password}@#{place.host}:#{place.port || 6379}#{place.path}"
+    end
+
+    # An environment variable; nil where it is not set, or empty.
+    def environment(name)
+      value = ENV[name].to_s
+      value unless value.empty?
     end
 
     # The error for a program that could not be run, from what the system said.
@@ -101,31 +107,41 @@ module Latchkey
       defaults = { "port" => port }
       defaults.update("bind" => ["127.0.0.1", "-::1"], "save" => "", "dir" => directory) unless config
       own = { "print-url" => true, "exit-with-parent" => true }
-      words = { true => "yes", false => "no" }
       line = config ? [File.expand_path(config)] : []
-      defaults.merge(directives, own).each { |name, value| line.push("--#{name}", *Array(value).map { |word| words.fetch(word, word).to_s }) }
+      defaults.merge(directives, own).each { |name, value| line.push("--#{name}", *words(value)) }
       line
+    end
+
+    # The value of a directive as the command line has it.
+    def words(value)
+      Array(value).map { |word| { true => "yes", false => "no" }.fetch(word, word).to_s }
     end
 
     # Ends what was begun and did not come to a server.
     def abandon(pid, directory)
-      FileUtils.remove_entry(directory) if directory
+      FileUtils.remove_entry(directory, true) if directory
       return unless pid && $?&.pid != pid
 
       Process.kill("KILL", pid)
       Process.wait(pid)
     end
 
-    # The URL, which is the first line of standard output.
+    # The URL, a line of standard output. The server logs there too until it has read its directives.
     def ready(program, reading, pid, log, port, timeout)
-      unless reading.wait_readable(timeout)
-        raise Error, "The server was not ready after #{timeout} s, and was ended. Its log:\n#{text(log)}"
-      end
-      line = reading.gets
-      return line.chomp if line
+      deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + timeout
+      logged = +""
+      loop do
+        unless reading.wait_readable([deadline - Process.clock_gettime(Process::CLOCK_MONOTONIC), 0].max)
+          raise Error, "The server was not ready after #{timeout} s, and was ended. Its log:\n#{logged}#{text(log)}"
+        end
+        line = reading.gets&.scrub
+        break unless line
+        return line.chomp if line.match?(%r{\A(rediss?|unix)://})
 
+        logged << line
+      end
       Process.wait(pid)
-      raise could_not_start(program, $?, text(log), port)
+      raise could_not_start(program, $?, logged + text(log), port)
     end
 
     def text(log)
@@ -170,15 +186,10 @@ module Latchkey
       RUNNING << self
     end
 
-    # Those to be stopped when the process ends. By a finalizer, since minitest runs its tests in at_exit, after what was registered later;
-    # and not in processes that were forked from the one that started them.
+    # Those to be stopped when the process ends. By a finalizer, since minitest runs its tests in at_exit, after what was registered later.
     RUNNING = Queue.new
     AT_THE_END = Object.new
-    ObjectSpace.define_finalizer(AT_THE_END, proc { RUNNING.pop.stop_if_own until RUNNING.empty? })
-
-    def stop_if_own
-      stop if Process.pid == @owner
-    end
+    ObjectSpace.define_finalizer(AT_THE_END, proc { RUNNING.pop.stop until RUNNING.empty? })
 
     # The URL of a server of its own within this one, made when its first client comes: databases, channels, configuration, clock.
     # The same name gives the same space; without one each call gives a new space.
@@ -186,9 +197,10 @@ module Latchkey
       Latchkey.space(url, name)
     end
 
-    # Ends the server, and returns when it has ended. May be called again.
+    # Ends the server, and returns when it has ended. May be called again. In a process forked from the one that started the server it does
+    # nothing.
     def stop
-      return unless @directory
+      return unless @directory && @owner == Process.pid
 
       begin
         Process.kill("TERM", @pid)
@@ -200,7 +212,7 @@ module Latchkey
       rescue Errno::ESRCH, Errno::ECHILD
         nil # it has ended before
       end
-      FileUtils.remove_entry(@directory)
+      FileUtils.remove_entry(@directory, true) # which may be gone
       @directory = nil
     end
   end
@@ -214,7 +226,7 @@ module Latchkey
         # A process forked by a parallel runner gets a server of its own, which ends with it.
         @server = nil unless @owner == Process.pid
         @owner = Process.pid
-        ENV["LATCHKEY_URL"] || (@server ||= Latchkey.start).url
+        Latchkey.environment("LATCHKEY_URL") || (@server ||= Latchkey.start).url
       end
     end
   end

@@ -66,16 +66,49 @@ class PackageTest < Minitest::Test
     server.stop
   end
 
+  def test_a_password_that_is_a_number_or_a_list
+    [1234, ["secret"]].each do |password|
+      server = Latchkey.start(directives: { requirepass: password })
+      assert_equal "PONG", Redis.new(url: server.url).ping
+      server.stop
+    end
+  end
+
   def test_stop
     server = Latchkey.start
     2.times { server.stop }
     refute alive?(server.pid)
   end
 
+  def test_a_forked_process_leaves_the_server_alone
+    server = Latchkey.start
+    Process.wait(fork { server.stop; exit!(0) })
+    assert_equal "PONG", Redis.new(url: server.url).ping
+    server.stop
+    refute alive?(server.pid)
+  end
+
+  def test_the_folder_may_be_gone
+    program = 'require "latchkey"; server = Latchkey.start; FileUtils.rm_r(Dir.glob("#{Dir.tmpdir}/latchkey-*")); server.stop if ARGV[0] == "stop"'
+    %w[stop leave].each do |ending|
+      Dir.mktmpdir("latchkey-try-") do |folder|
+        said, status = Open3.capture2e({ "TMPDIR" => folder }, "ruby", "-e", program, ending)
+        assert_equal ["", 0], [said, status.exitstatus]
+      end
+    end
+  end
+
+  def test_an_empty_environment_variable_is_as_one_that_is_not_set
+    said, = Open3.capture2e({ "LATCHKEY_SERVER_BINARY" => "", "LATCHKEY_URL" => "" }, "ruby", "-e",
+                            'require "latchkey"; puts Latchkey.binary_path, Latchkey::Shared.url')
+    assert_match(%r{\A#{Latchkey.binary_path}\nredis://127\.0\.0\.1:\d+\n\z}, said)
+  end
+
   def test_what_goes_wrong_is_said
     says(/^Port #{SERVER.port} is in use. Leave port out to get a free one/) { Latchkey.start(port: SERVER.port) }
     says(/1 to 65535/) { Latchkey.start(port: 70_000) }
     says(/ended with status 1.*nonsense/m) { Latchkey.start(directives: { nonsense: 1 }) }
+    says(%r{ended with status 1.*open config file '/nonexistent}m) { Latchkey.start(config: "/nonexistent/server.conf") }
     says(/is not there/) { Latchkey.start(binary: "/nonexistent/latchkey-server") }
     program("#!/bin/sh\n", 0o644) { |path| says(/may not be executed. Run chmod \+x/) { Latchkey.start(binary: path) } }
     program("\x7fELF\2\1\1#{"\xff" * 200}", 0o755) { |path| says(/not for this kind of machine/) { Latchkey.start(binary: path) } }

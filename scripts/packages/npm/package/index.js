@@ -82,11 +82,12 @@ function couldNotStart(program, status, signal, log, port) {
   return new LatchkeyError("ESTART", `The server ${end} before it was ready. Its log:\n${said || "(empty)"}`);
 }
 
-/** Resolves to the URL, the first line of standard output. */
+/** Resolves to the URL, a line of standard output. The server logs there too until it has read its directives. */
 function ready(child, log, port, timeout) {
   return new Promise((resolve, reject) => {
     let output = "";
     let timer;
+    const logged = () => output + fs.readFileSync(log, "utf8");
     const settle = (outcome) => {
       clearTimeout(timer);
       for (const event of ["error", "close"]) child.removeAllListeners(event);
@@ -97,13 +98,14 @@ function ready(child, log, port, timeout) {
     };
     timer = setTimeout(() => {
       child.kill("SIGKILL");
-      settle(new LatchkeyError("ETIMEDOUT", `The server was not ready after ${timeout} ms, and was ended. Its log:\n${fs.readFileSync(log, "utf8")}`));
+      settle(new LatchkeyError("ETIMEDOUT", `The server was not ready after ${timeout} ms, and was ended. Its log:\n${logged()}`));
     }, timeout);
     child.on("error", (error) => settle(cannotRun(child.spawnfile, error)));
-    child.on("close", (status, signal) => settle(couldNotStart(child.spawnfile, status, signal, fs.readFileSync(log, "utf8"), port)));
+    child.on("close", (status, signal) => settle(couldNotStart(child.spawnfile, status, signal, logged(), port)));
     child.stdout?.setEncoding("utf8").on("data", (text) => {
       output += text;
-      if (output.includes("\n")) settle(output.slice(0, output.indexOf("\n")));
+      const url = /^((?:rediss?|unix):\/\/.*)\n/m.exec(output)?.[1];
+      if (url) settle(url);
     });
   });
 }

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, copyFileSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, existsSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
@@ -157,6 +157,10 @@ test("an unknown directive is told by the server's log", async () => {
   await assert.rejects(start({ directives: { nonsense: 1 } }), { code: "ESTART", message: /ended with status 1[^]*nonsense/ });
 });
 
+test("a configuration file that is not there is told by what the server logs on standard output", async () => {
+  await assert.rejects(start({ config: "/nonexistent/server.conf" }), { code: "ESTART", message: /ended with status 1[^]*open config file '\/nonexistent/ });
+});
+
 test("a folder that cannot be made is said in a sentence", async () => {
   const before = process.env.TMPDIR;
   process.env.TMPDIR = "/proc/self";
@@ -206,15 +210,36 @@ test("redis-memory-server runs it as its systemBinary", async () => {
   assert.equal(await memory.stop(), true);
 });
 
-test("npx latchkey-server takes the server's own arguments, and ends on SIGTERM with status 0", async () => {
+/** The command with so many keys in its server. It leads a process group of its own, and has no terminal. */
+async function command(keys, ...directives) {
   const port = Number(process.env.TRIAL_PORT);
-  const npx = spawn("node_modules/.bin/latchkey-server", ["--port", String(port), "--save", ""], { stdio: "ignore" });
+  const child = spawn("node_modules/.bin/latchkey-server", ["--port", String(port), "--enable-debug-command", "yes", ...directives], {
+    stdio: "ignore",
+    detached: true,
+  });
   await until(() => new Promise((resolve) => {
     const socket = connect(port, "127.0.0.1", () => resolve(!socket.destroy().connecting)).on("error", () => resolve(false));
   }));
   const redis = new Redis(port);
+  assert.equal(await redis.debug("POPULATE", keys), "OK");
   assert.equal(await redis.set("key", "value"), "OK");
   redis.disconnect();
+  return child;
+}
+
+test("npx latchkey-server takes the server's own arguments, and ends on SIGTERM with status 0", async () => {
+  const npx = await command(1, "--save", "");
   npx.kill("SIGTERM");
   assert.deepEqual(await once(npx, "exit"), [0, null]);
 });
+
+for (const [whom, sign] of [["the process group", -1], ["the wrapper alone", 1]]) {
+  test(`npx latchkey-server saves, and ends with status 0, on a SIGINT to ${whom}`, async () => {
+    const folder = mkdtempSync(path.join(tmpdir(), "latchkey-try-"));
+    // So many that a second signal comes while the server saves.
+    const npx = await command(300_000, "--save", "3600", "1", "--dir", folder, "--rdbcompression", "no");
+    process.kill(sign * npx.pid, "SIGINT");
+    assert.deepEqual(await once(npx, "exit"), [0, null]);
+    assert.ok(existsSync(path.join(folder, "dump.rdb")));
+  });
+}

@@ -1,6 +1,7 @@
 """Starts a server for tests and ends it. Each is a process of its own, on a free port, that ends with this one."""
 
 import atexit
+import collections.abc
 import errno
 import os
 import platform
@@ -112,13 +113,15 @@ def start(port="auto", config=None, directives=None, binary=None, timeout=START_
 
     port        to listen on; a free one unless given
     config      a configuration file. Without one the server listens on this machine only, and saves nothing
-    directives  by name, such as {"maxmemory": "100mb", "emulate": ["redis", "7.0"], "appendonly": True}
+    directives  by name, such as {"maxmemory": "100mb", "emulate": ["redis", "7.0"], "appendonly": True}; or a list of such pairs, in
+                which a name may come again: [("user", ["alice", "on"]), ("user", ["bob", "on"])]
     binary      the program to run instead of the one that came with this package
     timeout     how long it may take until it is ready, in seconds
 
     Raises LatchkeyError. The server ends with this process, however that ends.
     """
     program = os.fspath(binary) if binary else binary_path()
+    directives = list(directives.items() if isinstance(directives, collections.abc.Mapping) else directives or ())
     try:
         directory = tempfile.mkdtemp(prefix="latchkey-")
     except OSError as error:
@@ -129,11 +132,11 @@ def start(port="auto", config=None, directives=None, binary=None, timeout=START_
     try:
         with open(log, "ab") as errors:
             try:
-                process = subprocess.Popen(_command(program, port, config, directives or {}, directory), stdin=subprocess.DEVNULL,
+                process = subprocess.Popen(_command(program, port, config, directives, directory), stdin=subprocess.DEVNULL,
                                            stdout=subprocess.PIPE, stderr=errors)
             except OSError as error:
                 raise cannot_run(program, error) from None
-        url = _ready(process, log, port, timeout)
+        server = Server(process, directory, _with_password(_ready(process, log, port, timeout), directives))
     except BaseException:
         if process and process.poll() is None:
             process.kill()
@@ -143,9 +146,6 @@ def start(port="auto", config=None, directives=None, binary=None, timeout=START_
     finally:
         if process:
             process.stdout.close()
-    if password := (directives or {}).get("requirepass"):
-        url = url.replace("redis://", f"redis://:{urllib.parse.quote(password, safe='')}@")
-    server = Server(process, directory, url)
     atexit.register(server.stop)
     return server
 
@@ -156,6 +156,11 @@ def _words(value):
     return [str(word) for word in value] if isinstance(value, (list, tuple)) else [str(value)]
 
 
+def _with_password(url, directives):
+    [password] = _words(dict(directives).get("requirepass", ""))
+    return url.replace("redis://", f"redis://:{urllib.parse.quote(password, safe='')}@") if password else url
+
+
 def _command(program, port, config, directives, directory):
     """The command line; what the caller says comes last and so counts."""
     if port != "auto" and not (isinstance(port, int) and 1 <= port <= 65535):
@@ -163,31 +168,33 @@ def _command(program, port, config, directives, directory):
     defaults = {"port": port}
     if not config:
         defaults.update({"bind": ["127.0.0.1", "-::1"], "save": "", "dir": directory})
+    for name, _ in directives:
+        defaults.pop(name, None)
     line = [program] + ([os.path.abspath(config)] if config else [])
-    for name, value in {**defaults, **directives, "print-url": True, "exit-with-parent": True}.items():
+    for name, value in [*defaults.items(), *directives, ("print-url", True), ("exit-with-parent", True)]:
         line += [f"--{name}", *_words(value)]
     return line
 
 
 def _ready(process, log, port, timeout):
-    """The URL, which is the first line of standard output."""
+    """The URL, a line of standard output. The server logs there too until it has read its directives."""
     deadline = time.monotonic() + timeout
     output = b""
     with selectors.DefaultSelector() as selector:
         selector.register(process.stdout, selectors.EVENT_READ)
-        while b"\n" not in output:
+        while not (url := re.search(rb"^((?:rediss?|unix)://.*)\n", output, re.MULTILINE)):
             if not selector.select(max(0, deadline - time.monotonic())):
-                raise LatchkeyError(f"The server was not ready after {timeout} s, and was ended. Its log:\n{_text(log)}")
+                raise LatchkeyError(f"The server was not ready after {timeout} s, and was ended. Its log:\n{_text(log, output)}")
             part = os.read(process.stdout.fileno(), 4096)
             if not part:
-                raise _could_not_start(process.wait(), _text(log), port)
+                raise _could_not_start(process.wait(), _text(log, output), port)
             output += part
-    return output.split(b"\n")[0].decode()
+    return url[1].decode()
 
 
-def _text(log):
-    with open(log, encoding="utf-8", errors="replace") as file:
-        return file.read().strip()
+def _text(log, output):
+    with open(log, "rb") as file:
+        return (output + file.read()).decode(errors="replace").strip()
 
 
 def _could_not_start(status, log, port):

@@ -54,11 +54,8 @@ def latchkey_server(pytestconfig):
     if running:
         server = _Running(running)
     else:
-        directives = {}
-        for line in pytestconfig.getini("latchkey_directives"):
-            name, *words = shlex.split(line)
-            directives[name] = words
-        server = start(directives=directives)
+        lines = [shlex.split(line) for line in pytestconfig.getini("latchkey_directives")]
+        server = start(directives=[(name, words) for name, *words in lines])
     yield server
     server.stop()
 

@@ -49,3 +49,13 @@ def test_a_mistake_with_the_clock_is_said(latchkey_clock):
 def test_directives_of_pytest_ini_count(redis_url):
     with connected(redis_url) as client:
         assert client.info("server")["redis_version"].startswith("7.0")
+
+
+def test_a_directive_of_pytest_ini_may_be_repeated(latchkey_server):
+    with connected(latchkey_server.url) as client:
+        assert client.acl_users() == ["alice", "bob", "default"]
+
+
+def test_a_password_of_pytest_ini_is_in_the_urls(latchkey_server, redis_url):
+    assert ":secret@" in latchkey_server.url
+    assert ":secret@" in redis_url

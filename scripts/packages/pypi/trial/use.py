@@ -85,10 +85,24 @@ class Package(unittest.TestCase):
                              {"maxmemory": "52428800", "lazyfree-lazy-expire": "yes"})
             self.assertTrue(inside.ping())
 
+    def test_a_password_that_is_a_number_or_a_list(self):
+        for password in (1234, ["secret"]):
+            with latchkey.start(directives={"requirepass": password}) as server, connected(server.url) as client:
+                self.assertTrue(client.ping())
+
+    def test_a_directive_that_is_repeated(self):
+        users = [("user", ["alice", "on"]), ("user", ["bob", "on"])]
+        with latchkey.start(directives=[*users, ("maxmemory", "50mb")]) as server, connected(server.url) as client:
+            self.assertEqual(client.acl_users(), ["alice", "bob", "default"])
+            self.assertEqual(client.config_get("maxmemory"), {"maxmemory": "52428800"})
+
     def test_configuration_file(self):
         (self.folder / "server.conf").write_text('databases 3\nsave ""\n')
         with latchkey.start(config=self.folder / "server.conf") as server, connected(server.url) as client:
             self.assertEqual(client.config_get("databases"), {"databases": "3"})
+        # The server says this on standard output, where the URL would be.
+        with self.says("(?s)ended with status 1.*open config file '/nonexistent/server.conf'"):
+            latchkey.start(config="/nonexistent/server.conf")
 
     def test_stop(self):
         server = latchkey.start()

@@ -30,9 +30,7 @@ final class Server
         if (self::$running === []) {
             register_shutdown_function(static function (): void {
                 foreach (self::$running as $server) {
-                    if ($server->owner === getmypid()) { // not in children that were forked meanwhile
-                        $server->stop();
-                    }
+                    $server->stop();
                 }
             });
         }
@@ -66,8 +64,9 @@ final class Server
                 throw new LatchkeyException("$program cannot be run: " . (error_get_last()['message'] ?? 'the system does not say why') . '.');
             }
             $url = self::ready($process, $pipes[1], "$directory/log", $port, $timeout);
-            if (isset($directives['requirepass'])) {
-                $url = str_replace('redis://', 'redis://:' . rawurlencode($directives['requirepass']) . '@', $url);
+            $password = self::words($directives['requirepass'] ?? '')[0] ?? '';
+            if ($password !== '') {
+                $url = str_replace('redis://', 'redis://:' . rawurlencode($password) . '@', $url);
             }
             return new self($url, (int) parse_url($url, PHP_URL_PORT), proc_get_status($process)['pid'], $process, $directory);
         } catch (\Throwable $error) {
@@ -128,10 +127,13 @@ final class Server
         return [rawurldecode($place['user']), rawurldecode($place['pass'])];
     }
 
-    /** Ends the server, and returns when it has ended. May be called again. */
+    /**
+     * Ends the server, and returns when it has ended. May be called again. In a process forked from the one that started the server it does
+     * nothing.
+     */
     public function stop(): void
     {
-        if ($this->directory === null) {
+        if ($this->directory === null || $this->owner !== getmypid()) {
             return;
         }
         proc_terminate($this->process);
@@ -160,12 +162,14 @@ final class Server
         return $directory;
     }
 
+    /** Removes a folder with all that is in it, links but not what they lead to. What somebody else has removed is no error. */
     private static function remove(string $directory): void
     {
-        foreach (array_diff(scandir($directory), ['.', '..']) as $name) {
-            is_dir("$directory/$name") ? self::remove("$directory/$name") : unlink("$directory/$name");
+        foreach (array_diff(@scandir($directory) ?: [], ['.', '..']) as $name) {
+            $path = "$directory/$name";
+            is_dir($path) && !is_link($path) ? self::remove($path) : @unlink($path);
         }
-        rmdir($directory);
+        @rmdir($directory);
     }
 
     /** The command line; what the caller says comes last and so counts. */
@@ -177,34 +181,46 @@ final class Server
         }
         $line = $config === null ? [$program] : [$program, realpath($config) ?: $config];
         foreach (array_merge($defaults, $directives, ['print-url' => true, 'exit-with-parent' => true]) as $name => $value) {
-            $words = array_map(fn ($word) => is_bool($word) ? ($word ? 'yes' : 'no') : (string) $word, is_array($value) ? $value : [$value]);
-            array_push($line, "--$name", ...$words);
+            array_push($line, "--$name", ...self::words($value));
         }
         return $line;
     }
 
+    /** The value of a directive as the command line has it. @return list<string> */
+    private static function words(mixed $value): array
+    {
+        return array_map(fn ($word) => is_bool($word) ? ($word ? 'yes' : 'no') : (string) $word, is_array($value) ? $value : [$value]);
+    }
+
     /**
-     * The URL, which is the first line of standard output.
+     * The URL, a line of standard output. The server logs there too until it has read its directives.
      *
      * @param resource $process
      * @param resource $output
      */
     private static function ready($process, $output, string $log, ?int $port, float $timeout): string
     {
-        $reading = [$output];
-        $none = null;
-        if (!stream_select($reading, $none, $none, (int) $timeout, (int) (fmod($timeout, 1) * 1e6))) {
-            throw new LatchkeyException("The server was not ready after $timeout s, and was ended. Its log:\n" . file_get_contents($log));
-        }
-        $line = fgets($output);
+        $deadline = microtime(true) + $timeout;
+        $logged = '';
+        do {
+            $reading = [$output];
+            $none = null;
+            $left = max(0, $deadline - microtime(true));
+            if (!stream_select($reading, $none, $none, (int) $left, (int) (fmod($left, 1) * 1e6))) {
+                throw new LatchkeyException("The server was not ready after $timeout s, and was ended. Its log:\n$logged" . file_get_contents($log));
+            }
+            $line = fgets($output);
+            if ($line !== false && preg_match('~^(rediss?|unix)://~', $line)) {
+                fclose($output);
+                return rtrim($line);
+            }
+            $logged .= $line;
+        } while ($line !== false);
         fclose($output);
-        if ($line !== false) {
-            return rtrim($line);
-        }
         while (($status = proc_get_status($process))['running']) {
             usleep(1000);
         }
-        throw self::couldNotStart($status, trim((string) file_get_contents($log)), $port);
+        throw self::couldNotStart($status, trim($logged . file_get_contents($log)), $port);
     }
 
     /** @param array{signaled: bool, termsig: int, exitcode: int} $status */

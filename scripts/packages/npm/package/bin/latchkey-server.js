@@ -21,8 +21,10 @@ const child = spawn(program, process.argv.slice(2), { stdio: "inherit" });
 child.on("error", (error) => fail(cannotRun(program, error)));
 for (const signal of ["SIGTERM", "SIGHUP", "SIGINT"]) {
   process.on(signal, () => {
-    // A terminal has sent Ctrl-C to the server as well, and a second one means: at once, without saving.
-    if (signal !== "SIGINT" || !process.stdin.isTTY) child.kill(signal);
+    // Ctrl-C on a terminal reaches the server too. Without a terminal SIGINT may be for the process group, and the server have it, or for this
+    // process alone. A second SIGINT would end the server at once, without saving; SIGTERM ends it in order, also after a SIGINT.
+    if (signal !== "SIGINT") child.kill(signal);
+    else if (!process.stdin.isTTY) child.kill("SIGTERM");
   });
 }
 child.on("exit", (status, signal) => process.exit(signal ? 128 + constants.signals[signal] : status));
