@@ -3,29 +3,15 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstring>
 #include <string>
 #include <vector>
 
 #include "base/text/number.h"
+#include "store/json/json_text.h"
 
 namespace latchkey::store::json {
 
 namespace {
-
-constexpr uint64_t kEachByte = 0x0101010101010101;
-constexpr uint64_t kHighBits = 0x8080808080808080;
-
-uint64_t load(const char* bytes) {
-  uint64_t word;
-  std::memcpy(&word, bytes, sizeof word);
-  return word;
-}
-
-// High bits where a byte is zero; of those above the first such byte some may be wrong.
-uint64_t zero_bytes(uint64_t word) {
-  return (word - kEachByte) & ~word & kHighBits;
-}
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -281,25 +267,9 @@ class Parser {
 
   // --- Strings ----------------------------------------------------------------------------------
 
-  // To the next quote, backslash or control character, or the end.
-  const char* end_of_plain(const char* at) const {
-    constexpr uint64_t kQuotes = kEachByte * '"';
-    constexpr uint64_t kBackslashes = kEachByte * '\\';
-    constexpr uint64_t kControls = kEachByte * 0xe0;
-    for (; end_ - at >= 8; at += 8) {
-      const uint64_t word = load(at);
-      // The byte 0xe0 masks the bits that all bytes below 0x20 lack.
-      const uint64_t found = zero_bytes(word ^ kQuotes) | zero_bytes(word ^ kBackslashes) |
-                             zero_bytes(word & kControls);
-      if (found != 0) return at + std::countr_zero(found) / 8;
-    }
-    while (at != end_ && *at != '"' && *at != '\\' && static_cast<unsigned char>(*at) >= 0x20) ++at;
-    return at;
-  }
-
   bool string(Node* node, bool is_key) {
     const char* const first = ++at_;
-    at_ = end_of_plain(at_);
+    at_ = find_escaped(at_, end_);
     std::string_view text(first, static_cast<size_t>(at_ - first));
     if (at_ == end_ || *at_ != '"') {
       scratch_.assign(text);
@@ -320,7 +290,7 @@ class Parser {
         return fail("control character (\\u0000-\\u001F) found while parsing a string");
       if (!escape()) return false;
       const char* const first = at_;
-      at_ = end_of_plain(at_);
+      at_ = find_escaped(at_, end_);
       scratch_.append(first, at_);
     }
   }
@@ -402,7 +372,7 @@ bool is_valid_utf8(std::string_view text) {
   const auto* const end = at + text.size();
   const auto continues = [&](ptrdiff_t i) { return at[i] >> 6 == 2; };
   while (at != end) {
-    if (end - at >= 8 && (load(reinterpret_cast<const char*>(at)) & kHighBits) == 0) {
+    if (end - at >= 8 && (load_word(reinterpret_cast<const char*>(at)) & kHighBits) == 0) {
       at += 8;
     } else if (*at < 0x80) {
       ++at;

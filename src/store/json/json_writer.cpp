@@ -7,25 +7,79 @@
 
 #include "base/text/hex.h"
 #include "base/text/number.h"
+#include "store/json/json_text.h"
 
 namespace latchkey::store::json {
 
 namespace {
 
-bool must_be_escaped(char c) {
-  return c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20;
-}
+// Appends to a string by way of a buffer, so that a character costs no call.
+class Buffered {
+ public:
+  explicit Buffered(std::string* out) : out_(out) {}
+  ~Buffered() { flush(); }
+  Buffered(const Buffered&) = delete;
+  Buffered& operator=(const Buffered&) = delete;
 
-void write_escaped(char c, std::string* out) {
+  // Of the string, once flushed.
+  size_t size() const { return out_->size() + used_; }
+
+  void put(char c) {
+    *room(1) = c;
+    ++used_;
+  }
+  void put(std::string_view text) {
+    if (text.size() > sizeof buffer_) {
+      flush();
+      out_->append(text);
+      return;
+    }
+    std::ranges::copy(text, room(text.size()));
+    used_ += text.size();
+  }
+  // fn(char* out) writes up to `most` characters and returns how many.
+  template <typename Fn>
+  void put_with(size_t most, Fn&& fn) {
+    used_ += fn(room(most));
+  }
+
+ private:
+  char* room(size_t size) {
+    if (size > sizeof buffer_ - used_) flush();
+    return buffer_ + used_;
+  }
+  void flush() {
+    out_->append(buffer_, used_);
+    used_ = 0;
+  }
+
+  std::string* out_;
+  size_t used_ = 0;
+  char buffer_[2048];
+};
+
+void put_escaped(char c, Buffered* out) {
   constexpr std::string_view kEscaped = "\"\\\b\f\n\r\t";
   constexpr std::string_view kLetters = "\"\\bfnrt";
-  out->push_back('\\');
-  if (const size_t at = kEscaped.find(c); at != std::string_view::npos) {
-    out->push_back(kLetters[at]);
-    return;
+  out->put('\\');
+  if (const size_t at = kEscaped.find(c); at != std::string_view::npos)
+    return out->put(kLetters[at]);
+  std::string code = "u00";
+  base::append_hex(&code, static_cast<uint8_t>(c));
+  out->put(code);
+}
+
+void put_string(std::string_view text, Buffered* out) {
+  out->put('"');
+  const char* const end = text.data() + text.size();
+  for (const char* at = text.data();;) {
+    const char* const special = find_escaped(at, end);
+    out->put(std::string_view(at, static_cast<size_t>(special - at)));
+    if (special == end) break;
+    put_escaped(*special, out);
+    at = special + 1;
   }
-  out->append("u00");
-  base::append_hex(out, static_cast<uint8_t>(c));
+  out->put('"');
 }
 
 class Writer {
@@ -35,24 +89,23 @@ class Writer {
 
   size_t nodes() const { return nodes_; }
   void write(const Node& node, size_t level) {
-    if (out_->size() > most_) return;
+    if (out_.size() > most_) return;
     ++nodes_;
     switch (node.kind()) {
       case Kind::kNull:
-        out_->append("null");
+        out_.put("null");
         return;
       case Kind::kBoolean:
-        out_->append(node.truth() ? "true" : "false");
+        out_.put(node.truth() ? "true" : "false");
         return;
       case Kind::kInteger:
         return integer(node);
-      case Kind::kNumber: {
-        char text[kMaxDoubleText];
-        out_->append(text, format_real(node.as_double(), text));
+      case Kind::kNumber:
+        out_.put_with(kMaxDoubleText,
+                      [&](char* out) { return format_real(node.as_double(), out); });
         return;
-      }
       case Kind::kString:
-        return write_string(node.text(), out_);
+        return put_string(node.text(), &out_);
       case Kind::kArray:
         return array(node, level);
       case Kind::kObject:
@@ -62,48 +115,49 @@ class Writer {
 
  private:
   void integer(const Node& node) {
-    char text[base::kMaxInt64Text];
-    out_->append(text, node.is_huge() ? base::format_uint64(node.as_uint64(), text)
-                                      : base::format_int64(node.as_int64(), text));
+    out_.put_with(base::kMaxInt64Text, [&](char* out) {
+      return node.is_huge() ? base::format_uint64(node.as_uint64(), out)
+                            : base::format_int64(node.as_int64(), out);
+    });
   }
 
   void new_line(size_t level) {
     if (layout_.is_compact()) return;
-    out_->append(layout_.newline);
-    for (size_t i = 0; i < level && out_->size() <= most_; ++i) out_->append(layout_.indent);
+    out_.put(layout_.newline);
+    for (size_t i = 0; i < level && out_.size() <= most_; ++i) out_.put(layout_.indent);
   }
 
   void array(const Node& node, size_t level) {
-    out_->push_back('[');
+    out_.put('[');
     bool is_first = true;
     for (const Node& element : node.elements()) {
-      if (!is_first) out_->push_back(',');
+      if (!is_first) out_.put(',');
       is_first = false;
       new_line(level + 1);
       write(element, level + 1);
     }
     if (!is_first) new_line(level);
-    out_->push_back(']');
+    out_.put(']');
   }
 
   void object(const Node& node, size_t level) {
-    out_->push_back('{');
+    out_.put('{');
     bool is_first = true;
     for (const Member& member : node.members()) {
-      if (!is_first) out_->push_back(',');
+      if (!is_first) out_.put(',');
       is_first = false;
       new_line(level + 1);
-      write_string(member.key.text(), out_);
-      out_->push_back(':');
-      out_->append(layout_.space);
+      put_string(member.key.text(), &out_);
+      out_.put(':');
+      out_.put(layout_.space);
       write(member.value, level + 1);
     }
     if (!is_first) new_line(level);
-    out_->push_back('}');
+    out_.put('}');
   }
 
   const Layout& layout_;
-  std::string* out_;
+  Buffered out_;
   size_t most_;
   size_t nodes_ = 0;
 };
@@ -111,16 +165,8 @@ class Writer {
 }  // namespace
 
 void write_string(std::string_view text, std::string* out) {
-  out->push_back('"');
-  for (;;) {
-    const auto special = std::ranges::find_if(text, must_be_escaped);
-    const auto plain = static_cast<size_t>(special - text.begin());
-    out->append(text.substr(0, plain));
-    if (special == text.end()) break;
-    write_escaped(*special, out);
-    text.remove_prefix(plain + 1);
-  }
-  out->push_back('"');
+  Buffered buffered(out);
+  put_string(text, &buffered);
 }
 
 size_t format_real(double value, char* out) {

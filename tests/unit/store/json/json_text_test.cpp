@@ -54,6 +54,36 @@ TEST_CASE("JSON text is read and written", "[json]") {
   CHECK(round_trip("0.000001") == "1e-6");
 }
 
+TEST_CASE("Escapes are found and made at every place of a string", "[json]") {
+  constexpr std::string_view kEscapes[] = {R"(\")", R"(\\)", R"(\n)", R"(\u0000)", R"(\u001f)"};
+  for (size_t size = 0; size < 30; ++size) {
+    for (size_t at = 0; at <= size; ++at) {
+      for (const std::string_view escape : kEscapes) {
+        // Beside bytes that differ from those by a bit or a sign.
+        std::string text(size, ' ');
+        for (size_t i = 0; i < size; ++i) text[i] = "! #[]\x7f/"[i % 7];
+        text.insert(at, escape);
+        const std::string quoted = '"' + text + '"';
+        CHECK(round_trip(quoted) == quoted);
+        const std::string with_others = "\"\u00df" + text + "\U0001f600\"";
+        CHECK(round_trip(with_others) == with_others);
+      }
+    }
+  }
+}
+
+TEST_CASE("Text longer than the writer's buffer is written in order", "[json]") {
+  for (size_t size = 2040; size < 2060; ++size) {
+    const std::string text = "[\"" + std::string(size, 'a') +
+                             "\\n\",1234567890123456789,-1.5e-300,{\"" +
+                             std::string(2 * size, 'b') + "\":null}]";
+    CHECK(round_trip(text) == text);
+    std::string out = "before";
+    store::json::write(parse(text, kDepth, 1)->root, Layout{}, &out);
+    CHECK(out == "before" + text);
+  }
+}
+
 TEST_CASE("Errors of JSON text have the line and the column", "[json]") {
   CHECK(round_trip("") == "EOF while parsing a value at line 1 column 0");
   CHECK(round_trip("[1,\n 2,,3]") == "expected value at line 2 column 4");
