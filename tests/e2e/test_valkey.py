@@ -176,6 +176,35 @@ class BesideValkey(unittest.TestCase):
                 self.assertEqual(client.call("HPEXPIRETIME", "h", "FIELDS", "2", "f", "g"), [deadline, -1])
                 self.assertEqual(client.call("HGETALL", "plain"), ["a", "b"])
 
+    def test_hashes_whose_deadlines_are_gone_or_later_than_ours(self):
+        far, latest = 9999999999999000, 2**46 - 1
+        self.same("HSET", "gone", "f", "v", "g", "w")
+        self.same("HPEXPIREAT", "gone", 2000000000000, "FIELDS", "1", "f")
+        self.same("HPERSIST", "gone", "FIELDS", "1", "f")
+        self.same("HSET", "far", "f", "v")
+        self.assertEqual(self.same("HPEXPIREAT", "far", far, "FIELDS", "1", "f"), [1])
+        for source, target in ((self.servers[0], self.clients[1]), (self.servers[1], self.clients[0])):
+            with source.connect(binary=True) as binary:
+                for key in ("gone", "far"):
+                    self.assertEqual(target.call("RESTORE", "copy of " + key, "0", binary.call("DUMP", key)), "OK")
+            self.assertEqual(target.call("HMGET", "copy of gone", "f", "g"), ["v", "w"])
+        self.assertEqual(self.clients[0].call("HPEXPIRETIME", "copy of far", "FIELDS", "1", "f"), [latest])
+        # A replica gets one by the dataset and one by the stream.
+        follower = harness.Server(emulate="valkey 9.1")
+        self.addCleanup(follower.stop)
+        with follower.connect() as client:
+            client.call("REPLICAOF", "127.0.0.1", self.servers[1].port)
+            self.clients[1].call("HSET", "another", "f", "v")
+            harness.PatientTestCase.eventually(self, lambda: client.call("HGET", "another", "f") == "v")
+            self.clients[1].call("HPEXPIREAT", "another", far, "FIELDS", "1", "f")
+            harness.PatientTestCase.eventually(self, lambda: client.call("HPEXPIRETIME", "another", "FIELDS", "1", "f") == [latest])
+            self.assertEqual(client.call("HPEXPIRETIME", "far", "FIELDS", "1", "f"), [latest])
+
+    def test_numbers_are_decimal(self):
+        for words in (("ZADD", "z", "0x1A", "a"), ("ZADD", "z", "inf", "a"), ("ZINCRBY", "z", "0X1", "a"),
+                      ("GEOADD", "places", "0x1", "2", "a"), ("GEOSEARCH", "places", "FROMLONLAT", "1", "1", "BYRADIUS", "0x1", "km")):
+            self.same(*words)
+
     def test_the_words_of_errors(self):
         for code in ("return redis.call('nosuch')", "return server.call('nosuch')", "return redis.call('get')", "return redis.acl_check_cmd('nosuch')",
                      "return server.acl_check_cmd()", "return redis.acl_check_cmd('get')", "return redis.call({})", "return redis.pcall()",

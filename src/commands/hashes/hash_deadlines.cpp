@@ -16,6 +16,7 @@
 #include "commands/hashes/hash_fields.h"
 #include "commands/keys/expiration.h"
 #include "commands/keys/typed_key.h"
+#include "server/client/client.h"
 #include "store/value/hash.h"
 
 namespace latchkey::commands {
@@ -46,11 +47,14 @@ bool read_field_deadline(CommandContext& ctx, std::string_view text, TimeUnit un
     return false;
   }
   const std::optional<int64_t> deadline = deadline_of(time, unit, base, ctx.now_ms());
-  if (time < 0 || !deadline || *deadline > Hash::kMaxDeadline) {
+  // A master and a file of Valkey have such deadlines.
+  const bool takes_any =
+      dialect_of(ctx).takes_far_deadlines || ctx.client.has(kClientMaster | kClientInternal);
+  if (time < 0 || !deadline || (*deadline > Hash::kMaxDeadline && !takes_any)) {
     reply_invalid_expire_time(ctx);
     return false;
   }
-  *deadline_ms = std::max<int64_t>(*deadline, 1);
+  *deadline_ms = std::clamp<int64_t>(*deadline, 1, Hash::kMaxDeadline);
   return true;
 }
 

@@ -21,6 +21,9 @@ struct HashFieldDialect {
   bool names_errors;
   // PERSIST and KEEPTTL may be given again.
   bool word_may_repeat;
+  // Deadlines later than a hash can hold are taken for the last one. Otherwise they are out of
+  // range.
+  bool takes_far_deadlines;
 
   // --- What becomes of fields that are past their deadline ---
 
@@ -50,6 +53,7 @@ inline constexpr HashFieldDialect kRedisHashFields{.fields_come_last = false,
                                                    .checks_key_last = false,
                                                    .names_errors = true,
                                                    .word_may_repeat = false,
+                                                   .takes_far_deadlines = false,
                                                    .leaves_expired_fields = false,
                                                    .expires_at_once = false,
                                                    .propagates_conditions = true};
@@ -64,6 +68,7 @@ inline constexpr HashFieldDialect kValkeyHashFields{.fields_come_last = true,
                                                     .checks_key_last = true,
                                                     .names_errors = false,
                                                     .word_may_repeat = true,
+                                                    .takes_far_deadlines = true,
                                                     .leaves_expired_fields = true,
                                                     .expires_at_once = true,
                                                     .propagates_conditions = false};

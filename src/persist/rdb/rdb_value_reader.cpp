@@ -307,9 +307,11 @@ ReadResult read_valkey_hash(RdbReader& reader, Environment& environment, LoadedV
     if (!reader.string(&text)) return kFailed;
     value = text;
     if (!reader.milliseconds(&told)) return kFailed;
-    if (told != kNone && (told < 0 || told > Hash::kMaxDeadline))
-      return failed(reader, "Hash expiration time is out of range");
-    if (!hash->set(field, value, told == kNone ? Hash::kNoDeadline : told))
+    if (told != kNone && told < 0) return failed(reader, "Hash expiration time is out of range");
+    // Valkey takes later deadlines than a hash has here.
+    const int64_t deadline_ms =
+        told == kNone ? Hash::kNoDeadline : std::min(told, Hash::kMaxDeadline);
+    if (!hash->set(field, value, deadline_ms))
       return failed(reader, "Duplicate hash fields detected");
   }
   return done(std::move(hash), loaded);

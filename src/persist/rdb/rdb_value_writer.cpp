@@ -46,8 +46,11 @@ RdbType type_of(const SortedSet& set, int version) {
 
 RdbType type_of(const Hash& hash, int version) {
   if (version < kRdbVersionOfListpacks) return RdbType::kHash;
-  if (version == kValkeyRdbVersion && hash.first_deadline_ms() != Hash::kNoDeadline)
-    return RdbType::kHashMetadataPreGa;
+  if (version == kValkeyRdbVersion) {
+    if (hash.first_deadline_ms() != Hash::kNoDeadline) return RdbType::kHashMetadataPreGa;
+    // Valkey has no listpacks with room for deadlines.
+    if (hash.is_prepared()) return RdbType::kHash;
+  }
   if (hash.listpack_or_null() != nullptr)
     return hash.is_prepared() ? RdbType::kHashListpackEx : RdbType::kHashListpack;
   return hash.first_deadline_ms() == Hash::kNoDeadline ? RdbType::kHash : RdbType::kHashMetadata;

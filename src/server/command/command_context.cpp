@@ -7,6 +7,7 @@
 #include "net/connection.h"
 #include "server/client/client.h"
 #include "server/command/command_table.h"
+#include "server/server.h"
 
 namespace latchkey::server {
 
@@ -73,7 +74,10 @@ bool CommandContext::read_timeout_ms(std::string_view text, int64_t* deadline_ms
 }
 
 bool CommandContext::read_double(std::string_view text, double* value, std::string_view error) {
-  if (base::parse_double(text, value)) return true;
+  // Valkey takes decimal digits only since 9.1.
+  const bool is_readable = !server.edition().is_valkey_since({9, 1}) ||
+                           text.find_first_of("xX") == std::string_view::npos;
+  if (is_readable && base::parse_double(text, value)) return true;
   reply.error(error.empty() ? "ERR value is not a valid float" : error);
   return false;
 }
