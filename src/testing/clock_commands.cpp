@@ -79,6 +79,8 @@ void clock(CommandContext& ctx) {
 
 // The client waits until what is due has happened.
 void move(CommandContext& ctx, ClockControl::Move::Kind kind, int64_t us) {
+  if (ctx.client.has(kClientDenyBlocking))
+    return ctx.reply.error("ERR CLOCK ADVANCE and CLOCK SET wait, which is not possible here");
   Server& server = ctx.server;
   const uint64_t id = ctx.client.id;
   ctx.client.wait(

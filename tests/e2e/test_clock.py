@@ -1,5 +1,7 @@
 """CLOCK: the time that data and commands live in, moved by a test that does not sleep."""
 
+import glob
+import os
 import time
 import unittest
 
@@ -176,6 +178,20 @@ class Started(harness.ServerTestCase):
         client = self.connect()
         self.assertEqual(client.call("TTL", "k"), 10)
         self.assertIn("CLOCK has moved the time of this server", self.server.log())
+
+    def test_a_file_that_was_written_by_hand_moves_no_clock(self):
+        client = self.connect()
+        client.call("SET", "before", "v")
+        client.send("SHUTDOWN", "NOSAVE")
+        self.server.process.wait(harness.START_TIMEOUT_S)
+        [increment] = glob.glob(os.path.join(self.server.directory, "appendonlydir", "*.incr.aof"))
+        with open(increment, "ab") as file:
+            file.write(harness.encode("CLOCK", "ADVANCE", "1h") + harness.encode("CLOCK", "SET", "2025-01-01T00:00:00Z"))
+            file.write(harness.encode("SET", "after", "v"))
+        self.server.start()
+        client = self.connect()
+        self.assertEqual(client.call("TIME"), [str(NEW_YEAR_MS // 1000), "0"])
+        self.assertEqual(client.call("MGET", "before", "after"), ["v", "v"])
 
 
 if __name__ == "__main__":

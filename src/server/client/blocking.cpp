@@ -11,6 +11,7 @@
 #include "server/command/slot_gate.h"
 #include "server/command/transaction.h"
 #include "server/server.h"
+#include "server/tasks.h"
 #include "store/keyspace.h"
 
 namespace latchkey::server {
@@ -144,7 +145,9 @@ void Blocking::serve() {
   if (!server_.edition().has({7, 2})) server_.refresh_clock();
   server_.dispatcher().begin_batch();
   while (any_ready()) {
-    for (const uint64_t id : std::exchange(due_, {})) go_on_after_pause(id);
+    if (may_go_on()) {
+      for (const uint64_t id : std::exchange(due_, {})) go_on_after_pause(id);
+    }
     for (const Place& place : std::exchange(ready_, {})) serve_key(place);
   }
   serving_ = false;
@@ -223,6 +226,10 @@ void Blocking::keep_until_served(std::unique_ptr<Waiter> waiter) {
 void Blocking::pause_ended() {
   due_.insert(due_.end(), held_.begin(), held_.end());
   held_.clear();
+}
+
+bool Blocking::may_go_on() const {
+  return !server_.tasks().any() && (server_.state() & kStateLoading) == 0;
 }
 
 void Blocking::clock_went_back(int64_t by_ms) {

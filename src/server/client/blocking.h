@@ -92,8 +92,9 @@ class Blocking final : public KeyspaceEventListener {
   void began_after(const Client& client, uint64_t ticks);
 
   // Whether a key that somebody waits for has changed, or a pause has ended for somebody, since
-  // serve() was last done.
-  bool any_ready() const { return !ready_.empty() || !due_.empty(); }
+  // serve() was last done. The latter wait while another's request is in the middle, or a dataset
+  // is loaded: they would see a part of it.
+  bool any_ready() const { return !ready_.empty() || (!due_.empty() && may_go_on()); }
   // Runs the requests that wait for changed keys, and those that wait for what these change. To be
   // called when a request has ended altogether; does nothing when called by itself.
   void serve();
@@ -185,6 +186,7 @@ class Blocking final : public KeyspaceEventListener {
   void hold(Waiter& waiter);
   // Keeps a request whose time to be run again has come until serve().
   void keep_until_served(std::unique_ptr<Waiter> waiter);
+  bool may_go_on() const;
   void go_on_after_pause(uint64_t client_id);
 
   Server& server_;

@@ -14,6 +14,9 @@ void PauseControl::pause(Reason reason, Kind kind, int64_t until_ms) {
   Pause& pause = pauses_[static_cast<size_t>(reason)];
   pause.kind = std::max(pause.kind, kind);
   pause.until_ms = std::max(pause.until_ms, until_ms);
+  const int64_t machine_ms = server_.machine_ms();
+  const int64_t left_ms = std::min(until_ms - now_ms(reason), kForEver - machine_ms);
+  pause.until_machine_ms = std::max(pause.until_machine_ms, machine_ms + left_ms);
   kind_ = std::max(kind_, kind);
   server_.set_state(kStatePaused, true);
   if (pause.until_ms != kForEver) wake_at_end(reason, pause);
@@ -21,6 +24,11 @@ void PauseControl::pause(Reason reason, Kind kind, int64_t until_ms) {
 
 int64_t PauseControl::now_ms(Reason reason) const {
   return reason == Reason::kClient ? server_.now_ms() : server_.machine_ms();
+}
+
+bool PauseControl::is_over(Reason reason, const Pause& pause) const {
+  return now_ms(reason) >= pause.until_ms ||
+         (server_.is_replica() && server_.machine_ms() >= pause.until_machine_ms);
 }
 
 // Where the two times differ, the ticks see the end of a pause in the machine's.
@@ -67,10 +75,10 @@ void PauseControl::tick() {
        {Reason::kClient, Reason::kShutdown, Reason::kFailover, Reason::kSlotHandoff}) {
     Pause& pause = pauses_[static_cast<size_t>(reason)];
     if (pause.kind == Kind::kNone || pause.until_ms == kForEver) continue;
-    if (now_ms(reason) < pause.until_ms) {
-      wake_at_end(reason, pause);
-    } else {
+    if (is_over(reason, pause)) {
       pause = {};
+    } else {
+      wake_at_end(reason, pause);
     }
   }
   recompute();

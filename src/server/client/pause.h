@@ -25,7 +25,9 @@ class PauseControl {
   explicit PauseControl(Server& server) : server_(server) {}
 
   // Pauses until `until_ms` (kForEver, or Unix time: for kClient the time that data lives in, else
-  // the machine's). Never makes an existing pause for that reason shorter or weaker.
+  // the machine's). Never makes an existing pause for that reason shorter or weaker. A replica,
+  // whose master moves the time of the data, and tells so behind what the pause holds up, pauses no
+  // longer than that takes by the machine's time.
   void pause(Reason reason, Kind kind, int64_t until_ms);
   // Ends the pause for that reason. When the strongest kind changes by it, the waiting clients go
   // on, or wait again.
@@ -65,8 +67,10 @@ class PauseControl {
   struct Pause {
     Kind kind = Kind::kNone;
     int64_t until_ms = 0;
+    int64_t until_machine_ms = 0;
   };
   int64_t now_ms(Reason reason) const;
+  bool is_over(Reason reason, const Pause& pause) const;
   void wake_at_end(Reason reason, const Pause& pause);
   // Determines the strongest pause again after one has changed.
   void recompute();

@@ -334,8 +334,10 @@ bool later_option(Judged& judged) {
          judged.refuse("ERR syntax error");
 }
 
+// Replicas go on: what they acknowledge is what shutdowns and failovers pause clients for.
 bool paused(Judged& judged) {
-  return judged.server.pauses().holds(judged.present) && judged.end_with(Verdict::kPostpone);
+  return !judged.client().has(kClientReplica) && judged.server.pauses().holds(judged.present) &&
+         judged.end_with(Verdict::kPostpone);
 }
 
 bool queued(Judged& judged) {
@@ -447,9 +449,13 @@ constexpr Rule kForMaster[] = {
     {queued,             0, kClientInMulti},
     {cluster_audit,      kStateClusterAudit},
 };
+// While it waited, or was held by a pause, the server may have become a replica.
 constexpr Rule kForRetry[] = {
     {permission,         0, kClientRestricted},
     {memory,             kStateMemoryLimit, 0, 0, kDenyOom},
+    {disk_error,         kStateDiskError, 0, 0, kWrite},
+    {few_replicas,       kStateFewReplicas, 0, 0, kWrite},
+    {read_only_replica,  kStateReadOnly, 0, 0, kWrite},
 };
 // clang-format on
 
