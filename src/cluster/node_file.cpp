@@ -34,6 +34,8 @@ base::Result<std::string> NodeFile::open() {
                   "different nodes use different cluster configuration files."
             : "Impossible to lock " + path_ + ": " + strerror(errno));
   }
+  if (file->size().value_or(0) > base::ReadLimits{}.most_bytes)
+    return base::fail("Can't read " + path_ + ": " + strerror(EFBIG));
   auto content = base::read_all(file->number(), files_);
   if (!content) return base::fail("Can't read " + path_ + ": " + strerror(errno));
   locked_ = std::move(file);

@@ -17,7 +17,8 @@ class NodeFile {
   NodeFile(std::string path, base::FileSystem& files) : path_(std::move(path)), files_(files) {}
 
   const std::string& path() const { return path_; }
-  // Opens the file, creating it if needed, locks it and reads it. Returns its content.
+  // Opens the file, creating it if needed, locks it and reads it. Returns its content. Fails also
+  // when it is larger than base::ReadLimits says.
   base::Result<std::string> open();
   // Replaces the content, and syncs it to disk. When that fails, the old content stays, or the new
   // one is there and may be gone after a crash. The error says for the log what could not be done;

@@ -8,17 +8,26 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <limits>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "base/file.h"
 #include "base/text/number.h"
+#include "server/config/config.h"
+#include "server/config/config_directive.h"
 #include "server/server.h"
 
 namespace latchkey::persist {
 
 namespace {
+
+// Linux's own limit, whatever pid_max is set to.
+constexpr int64_t kMaxPid = 4'194'304;
+
+// Identifies a file, by whatever name or link it is reached.
+using FileId = std::pair<dev_t, ino_t>;
 
 bool take_prefix(std::string_view* text, std::string_view prefix) {
   if (!text->starts_with(prefix)) return false;
@@ -53,10 +62,31 @@ bool is_gone(pid_t pid) {
   return pid == getpid() || (kill(pid, 0) != 0 && errno == ESRCH) || is_zombie(pid);
 }
 
-bool is_own_file(int directory, const char* name) {
+// Nothing unless it is a plain file of this user.
+std::optional<FileId> own_file(int directory, const char* name) {
   struct stat status {};
-  return fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode) &&
-         status.st_uid == geteuid();
+  if (fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode) ||
+      status.st_uid != geteuid())
+    return std::nullopt;
+  return FileId(status.st_dev, status.st_ino);
+}
+
+// Asks for the value of every directive, so that none that names a file can be forgotten here.
+std::set<FileId> files_named_by(const server::Config& config) {
+  std::set<FileId> files;
+  const auto add = [&](const std::string& name) {
+    struct stat status {};
+    if (!name.empty() && stat(config.directory().path_of(name).c_str(), &status) == 0)
+      files.emplace(status.st_dev, status.st_ino);
+  };
+  for (const server::Directive& directive : server::Config::directives()) {
+    if (!directive.has(server::kSensitive)) add(directive.format(config.values()));
+  }
+  // "rdb:PATH" or "aof:PATH".
+  const std::string& preloaded = config.values().preload_file;
+  add(preloaded.substr(preloaded.find(':') + 1));
+  add(config.file());
+  return files;
 }
 
 }  // namespace
@@ -73,7 +103,7 @@ std::optional<pid_t> writer_of_temporary(std::string_view name) {
     }
   }
   const auto number = number_of(name);
-  if (!number || *number > std::numeric_limits<pid_t>::max()) return std::nullopt;
+  if (!number || *number > kMaxPid) return std::nullopt;
   return static_cast<pid_t>(*number);
 }
 
@@ -82,10 +112,15 @@ void remove_leftovers(server::Server& server) {
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(opendir(path.c_str()), closedir);
   if (directory == nullptr) return;
   const int descriptor = dirfd(directory.get());
+  std::optional<std::set<FileId>> named;  // asked for only when there is something to remove
   while (const dirent* entry = readdir(directory.get())) {
     const char* name = entry->d_name;
     const auto pid = writer_of_temporary(name);
-    if (!pid || !is_gone(*pid) || !is_own_file(descriptor, name)) continue;
+    if (!pid || !is_gone(*pid)) continue;
+    const auto file = own_file(descriptor, name);
+    if (!file) continue;
+    if (!named) named = files_named_by(server.config());
+    if (named->contains(*file)) continue;
     const bool removed = unlinkat(descriptor, name, 0) == 0;
     server.log().notice(
         (removed ? "Removed the temporary file " : "Cannot remove the temporary file ") +

@@ -19,12 +19,13 @@ namespace latchkey::persist {
 
 // The id of the process that wrote a temporary file of this name: "temp-PID.rdb",
 // "temp-SECONDS.PID.rdb", "temp-rewriteaof-PID.aof", "temp-rewriteaof-bg-PID.aof". Nothing for
-// other names.
+// other names, and for numbers that are no process id.
 std::optional<pid_t> writer_of_temporary(std::string_view name);
 
 // Removes and logs such files from the server's directory: plain files of this user whose process
-// has ended, or whose process id is this process's own. REQUIRES: this process has not written any
-// yet.
+// has ended, or whose process id is this process's own. A file that the configuration names stays,
+// such as one that `dbfilename` or `preload-file` has given such a name. REQUIRES: this process has
+// not written any yet.
 void remove_leftovers(server::Server& server);
 
 }  // namespace latchkey::persist

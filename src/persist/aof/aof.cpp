@@ -31,6 +31,17 @@ constexpr double kMicroseconds = 1'000'000;
 constexpr char kNeedsAof[] =
     "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.";
 
+// Whether a unit of propagated commands is open whose changes are in the dataset already: of a
+// transaction or script, or of a request that has propagated something. A base that is forked now
+// would have these changes, and the increment behind it would get their commands again.
+bool is_amid_unit(Server& server) {
+  if (server.dispatcher().in_nested_call()) return true;
+  Propagation::Unit unit = server.propagation().put_aside();
+  const bool has_commands = !unit.commands.empty();
+  server.propagation().put_back(std::move(unit));
+  return has_commands;
+}
+
 }  // namespace
 
 Aof::Aof(Server& server, BackgroundChild& child)
@@ -72,10 +83,10 @@ Loading::Result Aof::load_at_start(LoadingFigures& figures) {
 
 Loading::Result Aof::load_other(const std::string& path, LoadingFigures& figures) {
   base::Logger& log = server_.log();
-  const auto text = base::read_file(path, server_.files());
+  const auto text = base::read_within(path, {.pipe_patience_ms = 0}, server_.files());
   if (!text) {
     log.warning("Fatal error: can't open the AOF manifest file " + path +
-                " for reading: " + strerror(errno));
+                " for reading: " + base::read_error_text(errno));
     return Loading::Result::kFailed;
   }
   AofManifest manifest(server_.settings().appendfilename);
@@ -254,18 +265,18 @@ bool Aof::switch_on() {
         "scheduled to start when possible.");
     return true;
   }
-  if (server_.dispatcher().in_nested_call()) {
-    rewrite_.schedule();
-    log.notice(
-        "AOF was enabled during a transaction. An AOF background was scheduled to start when "
-        "possible.");
-    return true;
-  }
   if (rewrite_.running()) {
     log.notice(
         "AOF was enabled but there is already an AOF rewriting in background. Stopping background "
         "AOF and starting a rewrite now.");
     rewrite_.cancel();
+  }
+  if (is_amid_unit(server_)) {
+    rewrite_.schedule();
+    log.notice(
+        "AOF was enabled during a transaction. An AOF background was scheduled to start when "
+        "possible.");
+    return true;
   }
   if (rewrite_.start(AofRewrite::Purpose::kFirst)) return true;
   file_.stop();
@@ -430,8 +441,7 @@ void Aof::tick() {
 void Aof::rewrite_command(CommandContext& ctx) {
   if (rewrite_.running())
     return ctx.reply.error("ERR Background append only file rewriting already in progress");
-  // A fork in the middle of a transaction would write half of it.
-  if (child_.running() || server_.dispatcher().in_nested_call() || rewrite_.held()) {
+  if (child_.running() || is_amid_unit(server_) || rewrite_.held()) {
     rewrite_.schedule();
     rewrite_.forget_failures();
     return ctx.reply.status("Background append only file rewriting scheduled");
@@ -452,7 +462,7 @@ bool Aof::begin_backup() {
     return is_open_for_backup_;
   }
   if (rewrite_.running() || rewrite_.scheduled()) return true;
-  if (!child_.running() && !server_.dispatcher().in_nested_call()) return rewrite_.start(purpose());
+  if (!child_.running() && !is_amid_unit(server_)) return rewrite_.start(purpose());
   rewrite_.schedule();
   return true;
 }

@@ -249,7 +249,11 @@ int64_t AofDirectory::next_start_offset() const {
 bool AofDirectory::collect_history() {
   if (server_.settings().aof_disable_auto_gc || manifest_.history().empty()) return true;
   AofManifest next = manifest_;
-  const std::vector<AofFile> history = next.take_history();
+  std::vector<AofFile> history = next.take_history();
+  // A manifest that was written by hand may name the same file twice, or itself.
+  std::erase_if(history, [&](const AofFile& file) {
+    return next.names(file.name) || file.name == manifest_name();
+  });
   for (const AofFile& file : history) {
     server_.log().notice("Removing the history file " + file.name + " in the background");
   }

@@ -60,7 +60,8 @@ class AofDirectory {
   int64_t next_start_offset() const;
 
   // Removes the history from the manifest, and its files in the background, unless
-  // aof-disable-auto-gc. False when the manifest could not be written.
+  // aof-disable-auto-gc. The manifest, the base and the increments stay, whatever the history
+  // names. False when the manifest could not be written.
   bool collect_history();
   // Removes a file that a manifest was to name which replace() refused, unless that manifest may
   // still be on disk. False when it stays.

@@ -13,7 +13,7 @@ namespace latchkey::persist {
 namespace {
 
 constexpr char kBadFormat[] = "Invalid AOF manifest file format";
-// New files are counted on from the numbers of those that are there.
+// The largest that is read, and so the largest that is written.
 constexpr int64_t kMaxSequence = INT64_MAX / 2;
 // "file NAME seq N type T"
 constexpr size_t kMinWords = 6;
@@ -35,6 +35,8 @@ base::Result<AofFile> parse_line(std::string_view line) {
     if (server::equal_ignoring_case(key, "file")) {
       if (value.find('/') != std::string::npos)
         return base::fail("File can't be a path, just a filename");
+      // The system would end the name there, and take it for another one.
+      if (value.find('\0') != std::string::npos) return base::fail(kBadFormat);
       file.name = value;
       named = true;
     } else if (server::equal_ignoring_case(key, "seq")) {
@@ -50,6 +52,8 @@ base::Result<AofFile> parse_line(std::string_view line) {
   if (!named || file.sequence == 0 || file.sequence > kMaxSequence || type == 0)
     return base::fail(kBadFormat);
   file.type = static_cast<AofFileType>(type);
+  // A negative one of an increment is refused for not growing.
+  if (file.sequence < 0 && file.type != AofFileType::kIncrement) return base::fail(kBadFormat);
   return file;
 }
 
@@ -128,15 +132,23 @@ bool AofManifest::is_last(std::string_view name) const {
   return base_ && base_->name == name;
 }
 
+bool AofManifest::names(std::string_view name) const {
+  const auto is_it = [name](const AofFile& file) { return file.name == name; };
+  return (base_ && is_it(*base_)) || std::any_of(history_.begin(), history_.end(), is_it) ||
+         std::any_of(increments_.begin(), increments_.end(), is_it);
+}
+
 const std::string& AofManifest::add_base(bool as_rdb) {
   if (base_) {
     base_->type = AofFileType::kHistory;
     history_.insert(history_.begin(), std::move(*base_));
   }
-  ++base_sequence_;
-  base_ = AofFile{
-      file_name_ + "." + std::to_string(base_sequence_) + ".base" + (as_rdb ? ".rdb" : ".aof"),
-      base_sequence_, AofFileType::kBase};
+  std::string name;
+  do {
+    base_sequence_ = base_sequence_ < kMaxSequence ? base_sequence_ + 1 : 1;
+    name = file_name_ + "." + std::to_string(base_sequence_) + ".base" + (as_rdb ? ".rdb" : ".aof");
+  } while (names(name));
+  base_ = AofFile{std::move(name), base_sequence_, AofFileType::kBase};
   return base_->name;
 }
 
@@ -161,15 +173,21 @@ void AofManifest::add_base_named(std::string name) {
 }
 
 const std::string& AofManifest::add_increment(int64_t start_offset) {
-  std::string name = next_increment_name();
-  ++increment_sequence_;
+  std::string name;
+  do {
+    if (increment_sequence_ == kMaxSequence) renumber_increments();
+    ++increment_sequence_;
+    name = file_name_ + "." + std::to_string(increment_sequence_) + ".incr.aof";
+  } while (names(name));
   increments_.push_back(
       {std::move(name), increment_sequence_, AofFileType::kIncrement, start_offset});
   return increments_.back().name;
 }
 
-std::string AofManifest::next_increment_name() const {
-  return file_name_ + "." + std::to_string(increment_sequence_ + 1) + ".incr.aof";
+// Their order is all that their numbers say, whatever numbers their names have.
+void AofManifest::renumber_increments() {
+  increment_sequence_ = 0;
+  for (AofFile& file : increments_) file.sequence = ++increment_sequence_;
 }
 
 void AofManifest::retire_increments(bool keep_last) {

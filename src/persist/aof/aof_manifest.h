@@ -6,8 +6,8 @@
 //
 // At most one base (b), files that were replaced and will be removed (h), and increments (i), which
 // are loaded after the base in this order. Names with unusual characters are in double quotes, as
-// in a configuration file. Lines that begin with '#' are skipped, and so are words this version
-// does not know.
+// in a configuration file. Sequence numbers are positive; those of the increments grow. Lines that
+// begin with '#' are skipped, and so are words this version does not know.
 //
 // A manifest is text without access to the disk (persist/aof/aof_directory.h has that). Costs are
 // proportional to the number of files, which is small.
@@ -66,22 +66,27 @@ class AofManifest {
   // The file to which propagated commands are appended. REQUIRES: there is one.
   AofFile& last_increment() { return increments_.back(); }
 
-  // Adds "appendonly.aof.3.base.rdb" or ".aof" as the base; the old base becomes history.
+  // Whether any line, of history too, names the file.
+  bool names(std::string_view name) const;
+
+  // Adds "appendonly.aof.3.base.rdb" or ".aof" as the base; the old base becomes history. Takes the
+  // next number whose name no other file has in this manifest.
   const std::string& add_base(bool as_rdb);
   // Has new files numbered after this one. False when it is not named as one of them would be.
   bool number_after(std::string_view file);
   // Makes a single file of an older server the base.
   void add_base_named(std::string name);
-  // Adds "appendonly.aof.3.incr.aof" after the present increments. `start_offset`: see AofFile.
+  // Adds "appendonly.aof.3.incr.aof", numbered likewise, after the present increments.
+  // `start_offset`: see AofFile.
   const std::string& add_increment(int64_t start_offset);
-  // The name that the next add_increment() will choose.
-  std::string next_increment_name() const;
   // Turns all increments, or all but the last one, into history, because a new base contains them.
   void retire_increments(bool keep_last);
   // Removes the history from the manifest and returns it.
   std::vector<AofFile> take_history();
 
  private:
+  void renumber_increments();
+
   std::string file_name_;
   std::optional<AofFile> base_;
   std::vector<AofFile> history_;

@@ -1,6 +1,8 @@
 // The files that whole servers write beside the dataset, on a disk of which each call fails in
 // turn: CONFIG REWRITE, ACL SAVE, what a Sentinel has learnt, a cluster node's state.
+#include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -227,6 +229,18 @@ TEST_CASE("A node's file stays locked when replacing it fails", "[durable-files]
     return disk.has_failed();
   });
   CHECK(count > 30);
+}
+
+TEST_CASE("A node's file that is too large is not read", "[durable-files]") {
+  TemporaryDirectory directory;
+  const std::string path = directory.path() / "nodes.conf";
+  directory.write("nodes.conf", "");
+  // A hole.
+  std::filesystem::resize_file(path, (uintmax_t{64} << 20) + 1);
+  cluster::NodeFile file(path, base::disk());
+  const base::Result<std::string> text = file.open();
+  REQUIRE_FALSE(text);
+  CHECK(text.error() == "Can't read " + path + ": File too large");
 }
 
 TEST_CASE("A node's file that cannot be opened or read is not taken for an empty one",

@@ -30,6 +30,7 @@ TEST_CASE("A temporary file tells by its name which process wrote it", "[leftove
   CHECK(writer_of_temporary("temp-1700000000.12.rdb") == 12);
   CHECK(writer_of_temporary("temp-rewriteaof-12.aof") == 12);
   CHECK(writer_of_temporary("temp-rewriteaof-bg-12.aof") == 12);
+  CHECK(writer_of_temporary("temp-4194304.rdb") == 4194304);
   for (const std::string name : {"dump.rdb",
                                  "temp-.rdb",
                                  "temp-x.rdb",
@@ -51,6 +52,10 @@ TEST_CASE("A temporary file tells by its name which process wrote it", "[leftove
                                  "temp-rewriteaof-bg-.aof",
                                  "temp-rewriteaof-1.2.aof",
                                  "temp-99999999999.rdb",
+                                 "temp-4194305.rdb",
+                                 "temp-20240101.rdb",
+                                 "temp-1700000000.20240101.rdb",
+                                 "temp-rewriteaof-20240101.aof",
                                  "temp-appendonly.aof.manifest",
                                  "temp-appendonly.aof.incr",
                                  "appendonly.aof.1.base.rdb",
@@ -116,6 +121,34 @@ TEST_CASE("Files of processes that live, other files, directories and links stay
   CHECK(directory.exists("temp-" + pid + ".rdb"));
   CHECK(directory.exists("temp-" + pid + ".rdb.bak"));
   CHECK(directory.exists("temp-rewriteaof-" + pid + ".aof/file"));
+}
+
+TEST_CASE("Files that the configuration names stay, whatever they are called", "[leftovers]") {
+  TemporaryDirectory directory;
+  const std::string pid = std::to_string(gone());
+  const std::string dataset = "temp-" + pid + ".rdb";
+  const std::string preloaded = "temp-1700000000." + pid + ".rdb";
+  const std::string old_aof = "temp-rewriteaof-" + pid + ".aof";
+  const std::string users = "temp-rewriteaof-bg-" + pid + ".aof";
+  const std::string leftover = "temp-1700000001." + pid + ".rdb";
+  for (const std::string& name : {dataset, preloaded, old_aof, users, leftover})
+    directory.write(name, "all");
+  std::string settings = directory.setting() + "aclfile " + (directory.path() / users).string() +
+                         "\nappendfilename " + old_aof + "\n";
+  SECTION("by their names") {
+    settings += "dbfilename " + dataset + "\npreload-file rdb:" + preloaded + "\n";
+  }
+  SECTION("by links and paths") {
+    std::filesystem::create_symlink(dataset, directory.path() / "dump.rdb");
+    settings += "preload-file rdb:" + (directory.path() / preloaded).string() + "\n";
+  }
+  ServerFixture server({}, settings);
+  persist::remove_leftovers(server.server);
+  for (const std::string& name : {dataset, preloaded, old_aof, users}) {
+    INFO(name);
+    CHECK(directory.exists(name));
+  }
+  CHECK_FALSE(directory.exists(leftover));
 }
 
 }  // namespace latchkey::tests

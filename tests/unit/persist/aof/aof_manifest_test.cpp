@@ -83,6 +83,10 @@ TEST_CASE("A damaged manifest is refused with the line and the reason") {
       {"file a seq 1 type b\nfile b seq 2 type b\n", 2, "Found duplicate base file information"},
       {good + good, 2, "Found a non-monotonic sequence number"},
       {"file a seq -3 type i\n", 1, "Found a non-monotonic sequence number"},
+      {"file a seq -1 type b\n", 1, kBadFormat},
+      {"file a seq -1 type h\n", 1, kBadFormat},
+      {"file a seq 4611686018427387904 type b\n", 1, kBadFormat},
+      {"file \"a\\x00b\" seq 1 type h\n", 1, kBadFormat},
   };
   for (const auto& each : kCases) {
     const AofManifestError error = refused(each.text);
@@ -111,7 +115,7 @@ TEST_CASE("New files are numbered after those that are there", "[aof]") {
   CHECK(manifest.number_after("appendonly.aof.4.incr.aof"));
   CHECK(manifest.number_after("appendonly.aof.2.incr.aof"));
   CHECK(manifest.number_after("appendonly.aof.7.base.aof"));
-  CHECK(manifest.next_increment_name() == "appendonly.aof.5.incr.aof");
+  CHECK(manifest.add_increment(0) == "appendonly.aof.5.incr.aof");
   CHECK(manifest.add_base(true) == "appendonly.aof.8.base.rdb");
 }
 
@@ -120,7 +124,6 @@ TEST_CASE("A rewrite's base takes the place of the old one and of the increments
   CHECK(manifest.add_base(true) == "appendonly.aof.1.base.rdb");
   CHECK(manifest.add_increment(0) == "appendonly.aof.1.incr.aof");
   CHECK(manifest.add_increment(20) == "appendonly.aof.2.incr.aof");
-  CHECK(manifest.next_increment_name() == "appendonly.aof.3.incr.aof");
   CHECK(manifest.add_increment(30) == "appendonly.aof.3.incr.aof");
   CHECK(manifest.add_base(false) == "appendonly.aof.2.base.aof");
   manifest.retire_increments(true);
@@ -135,6 +138,42 @@ TEST_CASE("A rewrite's base takes the place of the old one and of the increments
   manifest.retire_increments(false);
   CHECK(manifest.is_last("appendonly.aof.2.base.aof"));
   CHECK(manifest.increments().empty());
+}
+
+TEST_CASE("A new file gets no name that another one has, whatever its number is", "[aof]") {
+  AofManifest manifest = parsed(
+      "file appendonly.aof.2.base.rdb seq 1 type b\n"
+      "file appendonly.aof.3.base.rdb seq 1 type h\n"
+      "file appendonly.aof.3.incr.aof seq 1 type h\n"
+      "file appendonly.aof.2.incr.aof seq 1 type i\n");
+  CHECK(manifest.add_base(true) == "appendonly.aof.4.base.rdb");
+  CHECK(manifest.add_increment(-1) == "appendonly.aof.4.incr.aof");
+  CHECK(manifest.format() ==
+        "file appendonly.aof.4.base.rdb seq 4 type b\n"
+        "file appendonly.aof.2.base.rdb seq 1 type h\n"
+        "file appendonly.aof.3.base.rdb seq 1 type h\n"
+        "file appendonly.aof.3.incr.aof seq 1 type h\n"
+        "file appendonly.aof.2.incr.aof seq 1 type i\n"
+        "file appendonly.aof.4.incr.aof seq 4 type i\n");
+}
+
+TEST_CASE("Behind the largest number counting begins anew, and the order stays", "[aof]") {
+  AofManifest manifest = parsed(
+      "file appendonly.aof.1.base.rdb seq 4611686018427387903 type b\n"
+      "file appendonly.aof.4.incr.aof seq 7 type i\n"
+      "file first seq 4611686018427387902 type i\n");
+  CHECK(manifest.add_increment(-1) == "appendonly.aof.4611686018427387903.incr.aof");
+  CHECK(manifest.add_base(true) == "appendonly.aof.2.base.rdb");
+  CHECK(manifest.add_increment(-1) == "appendonly.aof.5.incr.aof");
+  const std::string text =
+      "file appendonly.aof.2.base.rdb seq 2 type b\n"
+      "file appendonly.aof.1.base.rdb seq 4611686018427387903 type h\n"
+      "file appendonly.aof.4.incr.aof seq 1 type i\n"
+      "file first seq 2 type i\n"
+      "file appendonly.aof.4611686018427387903.incr.aof seq 3 type i\n"
+      "file appendonly.aof.5.incr.aof seq 5 type i\n";
+  CHECK(manifest.format() == text);
+  CHECK(parsed(text).add_increment(-1) == "appendonly.aof.6.incr.aof");
 }
 
 }  // namespace latchkey::persist

@@ -2,7 +2,10 @@
 // something else goes on. Children are real ones; time is not.
 #include "persist/aof/aof_rewrite.h"
 
+#include <sys/stat.h>
+
 #include <csignal>
+#include <cstdint>
 #include <filesystem>
 #include <initializer_list>
 #include <string>
@@ -11,6 +14,7 @@
 #include "unit/catch.h"
 #include "unit/persist/aof/aof_directory_fixture.h"
 #include "unit/persist/life.h"
+#include "unit/propagation_recorder.h"
 
 namespace latchkey::tests {
 
@@ -164,6 +168,15 @@ TEST_CASE("A file that is switched on beside something else begins when that is 
     CHECK(life.client.run("EXEC") == array({std::string(kOk)}));
     CHECK(life.info_has("aof_rewrite_scheduled:1"));
   }
+  SECTION("it is a transaction beside another rewrite, which is ended") {
+    REQUIRE(life.client.run("BGREWRITEAOF") == kStarted);
+    life.client.run("CONFIG SET rdb-key-save-delay 0");
+    CHECK(life.client.run("MULTI") == kOk);
+    CHECK(life.client.run("CONFIG SET appendonly yes") == kQueued);
+    CHECK(life.client.run("EXEC") == array({std::string(kOk)}));
+    CHECK_FALSE(rewrites(life));
+    CHECK(life.info_has("aof_rewrite_scheduled:1"));
+  }
   SECTION("another rewrite goes on, which is ended") {
     REQUIRE(life.client.run("BGREWRITEAOF") == kStarted);
     const pid_t first = life.persistence->child().pid();
@@ -185,6 +198,51 @@ TEST_CASE("A file that is switched on beside something else begins when that is 
   life.server.tick();
   Life next(directory);
   CHECK(next.client.run("MGET name later") == bulks({"value", "value"}));
+}
+
+TEST_CASE("A file that is switched on behind changes of the same request begins later", "[aof]") {
+  TemporaryDirectory directory;
+  Life life(directory, "appendonly no\n");
+  // Somebody reads what is propagated while the file is off.
+  PropagationRecorder replica(life.server, server::kPropagateToReplicas);
+  life.client.run("SET name value");
+  // As CHECKPOINT ROLLBACK does: databases, and then settings.
+  server::Propagation& propagation = life.server.server.propagation();
+  propagation.begin_unit();
+  CHECK(life.client.run("SWAPDB 0 1") == kOk);
+  CHECK(life.client.run("CONFIG SET appendonly yes") == kOk);
+  propagation.end_unit();
+  CHECK_FALSE(rewrites(life));
+  CHECK(life.info_has("aof_rewrite_scheduled:1"));
+  if (!rewrites(life)) life.server.tick();
+  REQUIRE(rewrites(life));
+  life.client.run("SET later value");
+  life.finish_child();
+  life.server.tick();
+  Life next(directory);
+  CHECK(next.client.run("MGET name later") == array({std::string(kNull), bulk("value")}));
+  CHECK(next.client.run("SELECT 1") == kOk);
+  CHECK(next.client.run("GET name") == bulk("value"));
+}
+
+TEST_CASE("A rewrite leaves files alone that have the names of its next ones", "[aof]") {
+  TemporaryDirectory directory;
+  directory.write("appendonlydir/appendonly.aof.2.base.aof", request({"SET", "a", "1"}));
+  directory.write("appendonlydir/appendonly.aof.2.incr.aof", request({"SET", "b", "2"}));
+  directory.write(std::string(kManifest),
+                  "file appendonly.aof.2.base.aof seq 1 type b\n"
+                  "file appendonly.aof.2.incr.aof seq 1 type i\n");
+  Life life(directory, "aof-use-rdb-preamble no\n");
+  REQUIRE(life.client.run("BGREWRITEAOF") == kStarted);
+  CHECK(directory.read("appendonlydir/appendonly.aof.2.incr.aof") == request({"SET", "b", "2"}));
+  life.finish_child();
+  CHECK(directory.read(std::string(kManifest))
+            .starts_with("file appendonly.aof.3.base.aof seq 3 type b\n"
+                         "file appendonly.aof.3.incr.aof seq 3 type i"));
+  life.client.run("SET c 3");
+  life.server.tick();
+  Life next(directory);
+  CHECK(next.client.run("MGET a b c") == bulks({"1", "2", "3"}));
 }
 
 TEST_CASE("An exit ends a rewrite that goes on", "[aof]") {
@@ -323,6 +381,21 @@ TEST_CASE("A manifest that preload-file names is read, or the server does not st
   Life life(directory, settings);
   CHECK(life.result == Loading::Result::kDone);
   CHECK(life.client.run("GET name") == bulk("value"));
+}
+
+TEST_CASE("A manifest that preload-file names is neither endless nor a pipe", "[aof]") {
+  TemporaryDirectory directory;
+  const std::string path = directory.path() / "other.manifest";
+  const std::string settings = "appendonly no\npreload-file aof:" + path + "\n";
+  // Mostly a hole.
+  directory.write("other.manifest", "file base seq 1 type b\n");
+  std::filesystem::resize_file(path, (uintmax_t{64} << 20) + 1);
+  CHECK(Life(directory, settings).result == Loading::Result::kFailed);
+  REQUIRE_THAT(directory.read("log"), ContainsSubstring("for reading: File too large"));
+  std::filesystem::remove(path);
+  REQUIRE(mkfifo(path.c_str(), 0600) == 0);
+  CHECK(Life(directory, settings).result == Loading::Result::kFailed);
+  CHECK_THAT(directory.read("log"), ContainsSubstring("for reading: It is a pipe or a device"));
 }
 
 TEST_CASE("A replica does not wait for disks", "[aof]") {

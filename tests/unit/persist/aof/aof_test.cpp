@@ -202,6 +202,26 @@ TEST_CASE("History is removed at the next start") {
   CHECK(directory.read(std::string(kManifest)) == "file appendonly.aof.1.incr.aof seq 1 type i\n");
 }
 
+TEST_CASE("History that names a file of the dataset, or the manifest, removes neither") {
+  TemporaryDirectory directory;
+  directory.write("appendonlydir/appendonly.aof.1.base.aof", request({"SET", "a", "1"}));
+  directory.write(std::string(kIncrement), request({"SET", "b", "2"}));
+  const std::string base = "file appendonly.aof.1.base.aof seq 1 type b\n";
+  const std::string increment = "file appendonly.aof.1.incr.aof seq 1 type i\n";
+  directory.write(std::string(kManifest), base +
+                                              "file appendonly.aof.1.base.aof seq 1 type h\n"
+                                              "file appendonly.aof.1.incr.aof seq 1 type h\n"
+                                              "file appendonly.aof.manifest seq 1 type h\n" +
+                                              increment);
+  for (int start = 0; start < 2; ++start) {
+    CAPTURE(start);
+    Life life(directory);
+    REQUIRE(life.result == Loading::Result::kDone);
+    CHECK(life.client.run("MGET a b") == bulks({"1", "2"}));
+    CHECK(directory.read(std::string(kManifest)) == base + increment);
+  }
+}
+
 TEST_CASE("A dataset of every type comes back from its requests") {
   TemporaryDirectory directory;
   std::string digest;
