@@ -31,6 +31,11 @@ void reply_sizes(CommandContext& ctx, const ReadPath& path, const Outcomes<size_
   of_legacy == nullptr ? ctx.reply.error(kNoArray) : write(*of_legacy);
 }
 
+// Whether the elements from `first` on may be moved. False with an error sent.
+bool may_move_from(CommandContext& ctx, json::WalkBudget& budget, const Node& array, size_t first) {
+  return may_move(ctx, budget, (array.size() - first) * sizeof(Node));
+}
+
 // --- Adding --------------------------------------------------------------------------------------
 
 struct Addition {
@@ -97,6 +102,7 @@ void json_arrinsert(CommandContext& ctx) {
   if (!path) return;
   // Of the array that was changed last, which is the one that a legacy path means.
   std::optional<size_t> last;
+  json::WalkBudget budget(document->root());
   const auto sizes = change_each<size_t, Order::kInsideOut>(
       ctx, *document, path->path, "json.arrinsert", [&](Node& node, Trail trail, size_t* size) {
         if (!node.is_array()) return Change::kNone;
@@ -106,6 +112,7 @@ void json_arrinsert(CommandContext& ctx) {
           return Change::kFailed;
         }
         const auto at = static_cast<size_t>(given < 0 ? given + length : given);
+        if (!may_move_from(ctx, budget, node, at)) return Change::kFailed;
         const Change change = insert(ctx, node, trail, addition, at, size);
         last = *size;
         return change;
@@ -134,6 +141,7 @@ void json_arrpop(CommandContext& ctx) {
   // gives nothing, which is no error.
   bool any_array = false;
   std::optional<std::string> last;
+  json::WalkBudget budget(document->root());
   const auto popped = change_each<Node, Order::kInsideOut>(
       ctx, *document, path->path, "json.arrpop", [&](Node& node, Trail, Node* element) {
         if (!node.is_array()) return Change::kNone;
@@ -143,6 +151,7 @@ void json_arrpop(CommandContext& ctx) {
         if (size == 0) return Change::kNone;
         const auto at =
             static_cast<size_t>(std::clamp<int64_t>(given < 0 ? given + size : given, 0, size - 1));
+        if (!may_move_from(ctx, budget, node, at + 1)) return Change::kFailed;
         *element = std::move(node.elements()[at]);
         node.erase_elements(at, at + 1);
         if (path->is_legacy) last = json::written(*element);
@@ -168,6 +177,7 @@ void json_arrtrim(CommandContext& ctx) {
   const std::optional<ReadPath> path = read_path(ctx, ctx.args[2]);
   if (!path) return;
   std::optional<size_t> last_size;
+  json::WalkBudget budget(document->root());
   const auto sizes = change_each<size_t, Order::kInsideOut>(
       ctx, *document, path->path, "json.arrtrim", [&](Node& node, Trail, size_t* size) {
         if (!node.is_array()) return Change::kNone;
@@ -180,6 +190,8 @@ void json_arrtrim(CommandContext& ctx) {
         if (first > last) {
           node.erase_elements(0, node.size());
         } else {
+          const size_t moved = first == 0 ? 0 : static_cast<size_t>(last - first + 1);
+          if (!may_move(ctx, budget, moved * sizeof(Node))) return Change::kFailed;
           node.erase_elements(static_cast<size_t>(last) + 1, node.size());
           node.erase_elements(0, static_cast<size_t>(first));
         }
@@ -200,14 +212,15 @@ void json_arrlen(CommandContext& ctx) {
   reply_of_kind(ctx, *document, path_text, &Node::is_array, {kNoSuchPath, kNoArray}, size);
 }
 
-// Position of the first equal element of [first, last), or -1. Of `last` 0 is the end.
-int64_t index_of(const Node& array, const Node& wanted, int64_t first, int64_t last) {
+// Position of the first equal element of [first, last), or -1. Of `last` 0 is the end. Adds to
+// *cost what it has looked at.
+int64_t index_of(const Node& array, const Node& wanted, int64_t first, int64_t last, size_t* cost) {
   const auto size = static_cast<int64_t>(array.size());
   if (size == 0) return -1;
   const int64_t begin = std::clamp<int64_t>(first < 0 ? first + size : first, 0, size - 1);
   const int64_t end = last == 0 ? size : std::min(last < 0 ? last + size : last, size);
   for (int64_t i = begin; i < end; ++i) {
-    if (array.elements()[static_cast<size_t>(i)].equals(wanted)) return i;
+    if (array.elements()[static_cast<size_t>(i)].equals(wanted, cost)) return i;
   }
   return -1;
 }
@@ -223,10 +236,15 @@ void json_arrindex(CommandContext& ctx) {
   const KeyRef ref = ctx.db.find(ctx.args[1]);
   if (!is_document(ctx, ref)) return;
   if (!ref) return ctx.reply.error(kNoSuchPath);
-  reply_of_kind(
-      ctx, document_of(ref), ctx.args[2], &Node::is_array,
-      {kNoSuchPath, "WRONGTYPE wrong type of path value - expected array"},
-      [&](const Node& node) { ctx.reply.integer(index_of(node, wanted->root, first, last)); });
+  const auto look = [&](const Node& node, json::WalkBudget& budget) {
+    size_t cost = 0;
+    const int64_t index = index_of(node, wanted->root, first, last, &cost);
+    budget.take(cost);
+    return index;
+  };
+  reply_of_kind(ctx, document_of(ref), ctx.args[2], &Node::is_array,
+                {kNoSuchPath, "WRONGTYPE wrong type of path value - expected array"}, look,
+                [&](int64_t index) { ctx.reply.integer(index); });
 }
 
 constexpr CommandRow kJsonArrayRows[] = {

@@ -44,22 +44,23 @@ Outcome failed(CommandContext& ctx, std::string_view error) {
 
 // Where something would be added that a path leads to, which leads nowhere yet: the trail of its
 // parent. kNothing when that is not there.
-Outcome find_parent(CommandContext& ctx, const JsonDocument& document, json::Path& path,
-                    json::Step* last, Trails* trails) {
+Outcome find_parent(CommandContext& ctx, Walk& walk, json::Path& path, json::Step* last,
+                    Trails* trails) {
   if (!path.is_single()) return failed(ctx, "Err wrong static path");
   *last = std::move(path.steps.back());
   path.steps.pop_back();
   if (!last->positions.empty()) return failed(ctx, "ERR array index out of range");
-  if (!find_trails(ctx, path, document.root(), trails)) return Outcome::kFailed;
+  if (!find_trails(ctx, path, walk, trails)) return Outcome::kFailed;
   if (trails->empty()) return Outcome::kNothing;
   return Outcome::kDone;
 }
 
 // Adds what a path leads to that leads nowhere yet: a member of an object that there is.
-Outcome add(CommandContext& ctx, JsonDocument& document, json::Path& path, json::Parsed& value) {
+Outcome add(CommandContext& ctx, JsonDocument& document, Walk& walk, json::Path& path,
+            json::Parsed& value) {
   json::Step last;
   Trails trails;
-  const Outcome outcome = find_parent(ctx, document, path, &last, &trails);
+  const Outcome outcome = find_parent(ctx, walk, path, &last, &trails);
   if (outcome != Outcome::kDone) return outcome;
   Node& parent = *node_at(document.root(), trails[0]);
   if (!parent.is_object()) return Outcome::kNothing;
@@ -86,9 +87,9 @@ Outcome replace(CommandContext& ctx, JsonDocument& document, const Trails& trail
 
 enum class When : uint8_t { kAlways, kMissing, kPresent };
 
-// Sets what a path leads to in a document that there is.
-Outcome set_in(CommandContext& ctx, JsonDocument& document, std::string_view path_text, When when,
-               json::Parsed& value) {
+// Sets what a path leads to in a document that there is. `walk`: in it.
+Outcome set_in(CommandContext& ctx, JsonDocument& document, Walk& walk, std::string_view path_text,
+               When when, json::Parsed& value) {
   if (json::is_root_path(path_text)) {
     if (when == When::kMissing) return Outcome::kNothing;
     document.root() = std::move(value.root);
@@ -96,9 +97,9 @@ Outcome set_in(CommandContext& ctx, JsonDocument& document, std::string_view pat
   }
   std::optional<ReadPath> path = read_path(ctx, path_text);
   Trails trails;
-  if (!path || !find_trails(ctx, path->path, document.root(), &trails)) return Outcome::kFailed;
+  if (!path || !find_trails(ctx, path->path, walk, &trails)) return Outcome::kFailed;
   if (when != When::kAlways && trails.empty() != (when == When::kMissing)) return Outcome::kNothing;
-  if (trails.empty()) return add(ctx, document, path->path, value);
+  if (trails.empty()) return add(ctx, document, walk, path->path, value);
   return replace(ctx, document, trails, value);
 }
 
@@ -162,7 +163,9 @@ void json_set(CommandContext& ctx) {
   std::optional<json::Parsed> value = read_value(ctx, ctx.args[3], {}, options.precision);
   if (!value) return;
   if (ref) {
-    const Outcome outcome = set_in(ctx, document_of(ref), ctx.args[2], options.when, *value);
+    JsonDocument& document = document_of(ref);
+    Walk walk(document.root());
+    const Outcome outcome = set_in(ctx, document, walk, ctx.args[2], options.when, *value);
     return reply_outcome(ctx, outcome, "json.set");
   }
   if (options.when == When::kPresent) return ctx.reply.null();
@@ -173,14 +176,13 @@ void json_set(CommandContext& ctx) {
 
 // Whether a value can be set there, or there is nowhere to set it, which is no error. False with an
 // error sent.
-bool can_set(CommandContext& ctx, const JsonDocument& document, std::string_view path_text) {
+bool can_set(CommandContext& ctx, Walk& walk, std::string_view path_text) {
   std::optional<ReadPath> path = read_path(ctx, path_text);
   const Node* node;
-  if (!path || !find_first(ctx, path->path, document.root(), &node)) return false;
+  if (!path || !find_first(ctx, path->path, walk, &node)) return false;
   json::Step last;
   Trails trails;
-  return node != nullptr ||
-         find_parent(ctx, document, path->path, &last, &trails) != Outcome::kFailed;
+  return node != nullptr || find_parent(ctx, walk, path->path, &last, &trails) != Outcome::kFailed;
 }
 
 // All triples are checked before the first is set.
@@ -188,10 +190,15 @@ void json_mset(CommandContext& ctx) {
   constexpr size_t kTriple = 3;
   if ((ctx.args.size() - 1) % kTriple != 0) return ctx.wrong_arity();
   std::vector<json::Parsed> values;
+  std::optional<Walk> walk;
+  const auto go_to = [&](const Node& root) { walk ? walk->go_to(root) : void(walk.emplace(root)); };
   for (size_t i = 1; i < ctx.args.size(); i += kTriple) {
     const KeyRef ref = ctx.db.find(ctx.args[i], store::Keyspace::kPeek);
     if (!is_document(ctx, ref)) return;
-    if (ref && !can_set(ctx, document_of(ref), ctx.args[i + 1])) return;
+    if (ref) {
+      go_to(document_of(ref).root());
+      if (!can_set(ctx, *walk, ctx.args[i + 1])) return;
+    }
     if (!ref && !json::is_root_path(ctx.args[i + 1])) return ctx.reply.error(kNotAtRoot);
     std::optional<json::Parsed> value = read_value(ctx, ctx.args[i + 2]);
     if (!value) return;
@@ -201,10 +208,13 @@ void json_mset(CommandContext& ctx) {
     json::Parsed& value = values[i / kTriple];
     KeyRef ref = ctx.db.find_for_write(ctx.args[i]);
     Outcome outcome = Outcome::kDone;
-    if (ref)
-      outcome = set_in(ctx, document_of(ref), ctx.args[i + 1], When::kAlways, value);
-    else
+    if (ref) {
+      JsonDocument& document = document_of(ref);
+      go_to(document.root());
+      outcome = set_in(ctx, document, *walk, ctx.args[i + 1], When::kAlways, value);
+    } else {
       create(ctx, ref, std::move(value.root));
+    }
     if (outcome == Outcome::kFailed) return;
     if (outcome == Outcome::kDone) changed(ctx, ctx.args[i], "json.mset");
   }
@@ -265,8 +275,9 @@ Node* node_behind(Node& root, std::span<const Node> steps) {
 Outcome merge_in(CommandContext& ctx, JsonDocument& document, json::Path& path,
                  json::Parsed& patch) {
   Trails trails;
-  if (!find_trails(ctx, path, document.root(), &trails)) return Outcome::kFailed;
-  if (trails.empty()) return add(ctx, document, path, patch);
+  Walk walk(document.root());
+  if (!find_trails(ctx, path, walk, &trails)) return Outcome::kFailed;
+  if (trails.empty()) return add(ctx, document, walk, path, patch);
   if (!may_copy(ctx, trails.size(), patch.root.memory_usage())) return Outcome::kFailed;
   Steps steps;
   steps.reserve(trails.position_count());
@@ -321,16 +332,11 @@ std::vector<Positions> outermost(const Trails& trails) {
 }
 
 // Removes children of one node, elements from the last on and members in the order of their keys.
+// `positions` in ascending order; an element that is there twice takes its neighbour with it, for
+// each place is removed in its turn.
 size_t remove_children(Node& parent, std::span<const uint32_t> positions) {
+  if (parent.is_array()) return parent.erase_each(positions);
   size_t removed = 0;
-  if (parent.is_array()) {
-    for (size_t i = positions.size(); i-- > 0;) {
-      if (positions[i] >= parent.size()) continue;
-      parent.erase_elements(positions[i], positions[i] + size_t{1});
-      ++removed;
-    }
-    return removed;
-  }
   std::vector<std::string> keys;
   for (const uint32_t position : positions)
     keys.emplace_back(parent.members()[position].key.text());

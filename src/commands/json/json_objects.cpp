@@ -9,6 +9,7 @@ using namespace server;
 using store::JsonDocument;
 using store::json::Member;
 using store::json::Node;
+namespace json = store::json;
 
 namespace {
 
@@ -19,10 +20,18 @@ void json_objkeys(CommandContext& ctx) {
   const JsonDocument* document = document_to_read(ctx, ctx.args[1], path);
   if (document == nullptr) return;
   if (is_malformed_legacy(path)) return ctx.reply.null();
-  reply_of_kind(ctx, *document, path, &Node::is_object, {{}, kNoObject}, [&](const Node& node) {
-    ctx.reply.array(node.size());
-    for (const Member& member : node.members()) ctx.reply.bulk(member.key.text());
-  });
+  const auto look = [](const Node& node, json::WalkBudget& budget) {
+    size_t cost = node.size();
+    for (const Member& member : node.members())
+      cost += json::cost_of_bytes(member.key.text().size());
+    budget.take(cost);
+    return &node;
+  };
+  const auto write = [&](const Node* node) {
+    ctx.reply.array(node->size());
+    for (const Member& member : node->members()) ctx.reply.bulk(member.key.text());
+  };
+  reply_of_kind(ctx, *document, path, &Node::is_object, {{}, kNoObject}, look, write);
 }
 
 void json_objlen(CommandContext& ctx) {

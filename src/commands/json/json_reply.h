@@ -1,7 +1,9 @@
 // Replies of commands for JSON documents.
 #pragma once
 
+#include <optional>
 #include <string_view>
+#include <type_traits>
 
 #include "commands/json/json_steps.h"
 #include "server/command/command_context.h"
@@ -26,24 +28,41 @@ struct LegacyErrors {
   std::string_view other_kind;
 };
 
-// Replies about the values of one kind that a path leads to, by write(node).
+// Replies about the values of one kind that a path leads to: look(node, budget) gives what there is
+// to say of one, and write() sends that. look() takes from the budget what it costs to look and to
+// write, if that is more than a little: a path may lead to one value thousands of times.
+template <typename Look, typename Write>
+void reply_of_kind(server::CommandContext& ctx, const store::JsonDocument& document,
+                   std::string_view path_text, bool (store::json::Node::*is_kind)() const,
+                   const LegacyErrors& errors, Look&& look, Write&& write) {
+  using store::json::Node;
+  const std::optional<ReadPath> path = read_path(ctx, path_text);
+  if (!path) return;
+  Walk walk(document.root());
+  if (path->is_legacy) {
+    const Node* node;
+    if (!find_first(ctx, path->path, walk, &node)) return;
+    if (node != nullptr && (node->*is_kind)()) return write(look(*node, walk.budget));
+    const std::string_view error = node == nullptr ? errors.nowhere : errors.other_kind;
+    return error.empty() ? ctx.reply.null() : ctx.reply.error(error);
+  }
+  Outcomes<std::invoke_result_t<Look, const Node&, store::json::WalkBudget&>> outcomes;
+  const bool is_done = visit(ctx, path->path, walk, [&](const Node& node, store::json::Trail) {
+    if (outcomes.size() == kMostPlaces) walk.budget.spend();
+    outcomes.emplace_back();
+    if ((node.*is_kind)()) outcomes.back() = look(node, walk.budget);
+    return !walk.budget.is_spent();
+  });
+  if (is_done) reply_each(ctx, outcomes, write);
+}
+// The same where write(node) is as quick for one as for another.
 template <typename Write>
 void reply_of_kind(server::CommandContext& ctx, const store::JsonDocument& document,
                    std::string_view path_text, bool (store::json::Node::*is_kind)() const,
                    const LegacyErrors& errors, Write&& write) {
-  const std::optional<ReadPath> path = read_path(ctx, path_text);
-  if (!path) return;
-  if (path->is_legacy) {
-    const store::json::Node* node;
-    if (!find_first(ctx, path->path, document.root(), &node)) return;
-    if (node != nullptr && (node->*is_kind)()) return write(*node);
-    const std::string_view error = node == nullptr ? errors.nowhere : errors.other_kind;
-    return error.empty() ? ctx.reply.null() : ctx.reply.error(error);
-  }
-  std::vector<const store::json::Node*> nodes;
-  if (!find_nodes(ctx, path->path, document.root(), &nodes)) return;
-  ctx.reply.array(nodes.size());
-  for (const store::json::Node* node : nodes) (node->*is_kind)() ? write(*node) : ctx.reply.null();
+  const auto look = [](const store::json::Node& node, store::json::WalkBudget&) { return &node; };
+  reply_of_kind(ctx, document, path_text, is_kind, errors, look,
+                [&](const store::json::Node* node) { write(*node); });
 }
 
 }  // namespace latchkey::commands

@@ -74,19 +74,18 @@ bool read_position(CommandContext& ctx, std::string_view text, int64_t* position
 }
 
 bool visit(CommandContext& ctx, const json::Path& path, Walk& walk, const json::Found& found) {
-  if (json::walk(path, walk.root, walk.budget, found)) return true;
+  if (json::walk(path, *walk.root, walk.budget, found)) return true;
   ctx.reply.error(kTooManyValues);
   return false;
 }
 
 bool find_nodes(CommandContext& ctx, const json::Path& path, Walk& walk,
                 std::vector<const Node*>* nodes) {
-  constexpr size_t kMost = size_t{1} << 24;
   const bool is_done = visit(ctx, path, walk, [&](const Node& node, json::Trail) {
     nodes->push_back(&node);
-    return nodes->size() <= kMost;
+    return nodes->size() <= kMostPlaces;
   });
-  if (!is_done || nodes->size() <= kMost) return is_done;
+  if (!is_done || nodes->size() <= kMostPlaces) return is_done;
   ctx.reply.error(kTooManyValues);
   return false;
 }
@@ -95,7 +94,7 @@ bool find_trees(CommandContext& ctx, const json::Path& path, Walk& walk,
                 std::vector<const Node*>* nodes) {
   return visit(ctx, path, walk, [&](const Node& node, json::Trail) {
     nodes->push_back(&node);
-    return walk.budget.take(node.node_count());
+    return walk.budget.take(node.read_cost());
   });
 }
 
@@ -107,10 +106,9 @@ bool find_first(CommandContext& ctx, const json::Path& path, Walk& walk, const N
   });
 }
 
-bool find_trails(CommandContext& ctx, const json::Path& path, const Node& root,
-                 json::Trails* trails) {
+bool find_trails(CommandContext& ctx, const json::Path& path, Walk& walk, json::Trails* trails) {
   constexpr size_t kMostPositions = size_t{1} << 25;
-  const bool is_done = visit(ctx, path, root, [&](const Node&, json::Trail trail) {
+  const bool is_done = visit(ctx, path, walk, [&](const Node&, json::Trail trail) {
     trails->add(trail);
     return trails->position_count() <= kMostPositions;
   });
@@ -129,6 +127,12 @@ bool may_copy(CommandContext& ctx, size_t copies, size_t bytes) {
   constexpr size_t kMostBytes = size_t{512} << 20;
   if (copies <= 1 || bytes <= kMostBytes / copies) return true;
   ctx.reply.error("ERR the document would be too large");
+  return false;
+}
+
+bool may_move(CommandContext& ctx, json::WalkBudget& budget, size_t bytes) {
+  if (budget.take(store::json::cost_of_bytes(bytes))) return true;
+  ctx.reply.error(kTooManyValues);
   return false;
 }
 

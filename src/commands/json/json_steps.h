@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "server/client/output_limits.h"
 #include "server/command/command_context.h"
 #include "store/json/json_document.h"
 #include "store/json/json_parser.h"
@@ -27,6 +28,8 @@ inline constexpr std::string_view kNoSuchPath = "ERR Path does not exist";
 inline constexpr std::string_view kTooDeep = "ERR the document would be nested too deep";
 inline constexpr std::string_view kTooManyValues = "ERR the path leads to too many values";
 inline constexpr std::string_view kRootPath = ".";
+// Places about which one reply tells.
+inline constexpr size_t kMostPlaces = size_t{1} << 24;
 
 // False, with an error sent, when the key holds another type. A missing key has any type.
 bool is_document(server::CommandContext& ctx, const store::KeyRef& ref);
@@ -60,11 +63,16 @@ std::optional<store::json::Parsed> read_value(
 // False, with an error sent, when it is none. Integers of commands for arrays.
 bool read_position(server::CommandContext& ctx, std::string_view text, int64_t* position);
 
-// A document in which a request looks for several paths, with one budget for all.
+// A document in which a request looks for several paths, or several documents one after the other,
+// with one budget for all.
 struct Walk {
-  explicit Walk(const store::json::Node& document) : root(document), budget(document) {}
+  explicit Walk(const store::json::Node& document) : root(&document), budget(document) {}
+  void go_to(const store::json::Node& document) {
+    root = &document;
+    budget.add_document(document);
+  }
 
-  const store::json::Node& root;
+  const store::json::Node* root;
   store::json::WalkBudget budget;
 };
 
@@ -75,7 +83,7 @@ bool visit(server::CommandContext& ctx, const store::json::Path& path, Walk& wal
 // All of them. False as visit().
 bool find_nodes(server::CommandContext& ctx, const store::json::Path& path, Walk& walk,
                 std::vector<const store::json::Node*>* nodes);
-// The same for a reply with all that is below each, which counts as visited.
+// The same for a reply with all that is below each, which is counted as it is read.
 bool find_trees(server::CommandContext& ctx, const store::json::Path& path, Walk& walk,
                 std::vector<const store::json::Node*>* nodes);
 // Null when there is none. False as visit().
@@ -93,13 +101,13 @@ inline bool find_nodes(server::CommandContext& ctx, const store::json::Path& pat
   Walk walk(root);
   return find_nodes(ctx, path, walk, nodes);
 }
-inline bool find_first(server::CommandContext& ctx, const store::json::Path& path,
-                       const store::json::Node& root, const store::json::Node** node) {
+bool find_trails(server::CommandContext& ctx, const store::json::Path& path, Walk& walk,
+                 store::json::Trails* trails);
+inline bool find_trails(server::CommandContext& ctx, const store::json::Path& path,
+                        const store::json::Node& root, store::json::Trails* trails) {
   Walk walk(root);
-  return find_first(ctx, path, walk, node);
+  return find_trails(ctx, path, walk, trails);
 }
-bool find_trails(server::CommandContext& ctx, const store::json::Path& path,
-                 const store::json::Node& root, store::json::Trails* trails);
 
 // Whether a value that is so many levels deep may be put below a place. False with an error sent.
 bool has_room_for(server::CommandContext& ctx, store::json::Trail trail, size_t levels);
@@ -107,6 +115,10 @@ bool has_room_for(server::CommandContext& ctx, store::json::Trail trail, size_t 
 // Whether so many copies of a value of so many bytes may be put into a document. False with an
 // error sent.
 bool may_copy(server::CommandContext& ctx, size_t copies, size_t bytes);
+
+// Whether so many bytes may be moved or copied to change a place: a path may lead to one place
+// thousands of times. `budget`: of all changes of the request. False with an error sent.
+bool may_move(server::CommandContext& ctx, store::json::WalkBudget& budget, size_t bytes);
 
 // The key was changed; the event is the command's name in lower case.
 void json_changed(server::CommandContext& ctx, std::string_view event);
@@ -167,11 +179,14 @@ const Outcome* last_of(const Outcomes<Outcome>& outcomes) {
   return nullptr;
 }
 
-// Replies with each outcome, by write(outcome), or with null.
+// Replies with each outcome, by write(outcome), or with null. Ends when the reply is lost.
 template <typename Outcome, typename Write>
 void reply_each(server::CommandContext& ctx, const Outcomes<Outcome>& outcomes, Write&& write) {
   ctx.reply.array(outcomes.size());
-  for (const auto& outcome : outcomes) outcome ? write(*outcome) : ctx.reply.null();
+  for (const auto& outcome : outcomes) {
+    if (reply_is_lost(ctx.client)) return;
+    outcome ? write(*outcome) : ctx.reply.null();
+  }
 }
 
 }  // namespace latchkey::commands

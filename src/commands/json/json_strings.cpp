@@ -27,6 +27,8 @@ void json_strappend(CommandContext& ctx) {
   if (!path) return;
   // Read where there is a string to change, as in the reference.
   std::optional<json::Parsed> added;
+  size_t copies = 0;
+  json::WalkBudget budget(document->root());
   const auto sizes = change_each<int64_t>(
       ctx, *document, path->path, "json.strappend", [&](Node& node, Trail, int64_t* size) {
         if (!node.is_string()) return Change::kNone;
@@ -43,6 +45,8 @@ void json_strappend(CommandContext& ctx) {
           ctx.reply.error("ERR string exceeds maximum allowed size");
           return Change::kFailed;
         }
+        if (!may_copy(ctx, ++copies, text.size()) || !may_move(ctx, budget, node.text().size()))
+          return Change::kFailed;
         node.append(text);
         *size = static_cast<int64_t>(node.text().size());
         return Change::kDone;

@@ -273,7 +273,8 @@ size_t Node::find(std::string_view key) const {
   return npos;
 }
 
-bool Node::equals(const Node& other) const {
+bool Node::equals(const Node& other, size_t* cost) const {
+  ++*cost;
   if (kind() != other.kind()) return false;
   switch (kind()) {
     case Kind::kInteger:
@@ -281,15 +282,18 @@ bool Node::equals(const Node& other) const {
     case Kind::kNumber:
       return as_double() == other.as_double();
     case Kind::kString:
+      if (text().size() != other.text().size()) return false;
+      *cost += cost_of_bytes(text().size());
       return text() == other.text();
     case Kind::kArray:
       return std::ranges::equal(elements(), other.elements(),
-                                [](const Node& a, const Node& b) { return a.equals(b); });
+                                [&](const Node& a, const Node& b) { return a.equals(b, cost); });
     case Kind::kObject:
       if (size() != other.size()) return false;
       return std::ranges::all_of(members(), [&](const Member& member) {
+        *cost += cost_of_bytes(member.key.text().size());
         const size_t at = other.find(member.key.text());
-        return at != npos && member.value.equals(other.child(at));
+        return at != npos && member.value.equals(other.child(at), cost);
       });
     default:
       return bits_ == other.bits_;
@@ -339,6 +343,18 @@ size_t Node::node_count() const {
   return count;
 }
 
+size_t Node::read_cost() const {
+  size_t cost = 1;
+  if (is_string()) cost += cost_of_bytes(text().size());
+  if (is_array()) {
+    for (const Node& element : elements()) cost += element.read_cost();
+  } else if (is_object()) {
+    for (const Member& member : members())
+      cost += cost_of_bytes(member.key.text().size()) + member.value.read_cost();
+  }
+  return cost;
+}
+
 size_t Node::depth() const {
   if (!is_container()) return 0;
   size_t deepest = 0;
@@ -365,14 +381,43 @@ void Node::insert(size_t at, std::span<Node> added) {
 }
 
 void Node::erase_elements(size_t first, size_t last) {
+  if (first == last) return;
   auto* const array = body<ArrayBody>();
   Node* const nodes = array->nodes();
   for (size_t i = first; i < last; ++i) nodes[i].~Node();
   move_bytes(nodes + first, nodes + last, (array->size - last) * sizeof(Node));
-  array->size -= static_cast<uint32_t>(last - first);
+  cut_array(array->size - (last - first));
+}
+
+size_t Node::erase_each(std::span<const uint32_t> positions) {
+  auto* const array = body<ArrayBody>();
+  Node* const nodes = array->nodes();
+  const size_t size = array->size;
+  // What is left of those from `begin` on is kept at the end of the array:
+  //
+  //     | not looked at yet | free | kept |
+  //     0                 begin   kept   size
+  size_t begin = size;
+  size_t kept = size;
+  for (size_t i = positions.size(); i-- > 0;) {
+    const size_t at = positions[i];
+    if (at >= size) continue;
+    kept -= begin - at;
+    move_bytes(nodes + kept, nodes + at, (begin - at) * sizeof(Node));
+    begin = at;
+    if (kept < size) nodes[kept++].~Node();
+  }
+  move_bytes(nodes + begin, nodes + kept, (size - kept) * sizeof(Node));
+  if (kept != begin) cut_array(size - (kept - begin));
+  return kept - begin;
+}
+
+void Node::cut_array(size_t size) {
+  auto* const array = body<ArrayBody>();
+  array->size = static_cast<uint32_t>(size);
   if (array->size >= array->capacity / 4) return;
   ArrayBody* const smaller = new_array(array->size);
-  move_bytes(smaller->nodes(), nodes, array->size * sizeof(Node));
+  move_bytes(smaller->nodes(), array->nodes(), array->size * sizeof(Node));
   smaller->size = array->size;
   ::operator delete(array, sizeof(ArrayBody) + array->capacity * sizeof(Node));
   set_body(kArrayTag, smaller);

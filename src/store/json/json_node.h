@@ -22,6 +22,8 @@
 //
 // Costs: the elements of an array as those of a std::vector; find() O(1) expected; clone(),
 // destroying, equal() and memory_usage() linear in what is below.
+//
+// Where work is counted, its unit is one node that is looked at (cost_of_bytes() has it for texts).
 #pragma once
 
 #include <bit>
@@ -39,6 +41,12 @@ static_assert(std::endian::native == std::endian::little, "short strings lie in 
 enum class Kind : uint8_t { kNull, kBoolean, kInteger, kNumber, kString, kArray, kObject };
 
 struct Member;
+
+// What it costs to read or move so many bytes, in nodes that are looked at.
+constexpr size_t cost_of_bytes(size_t bytes) {
+  constexpr size_t kBytesAsNode = 64;
+  return bytes / kBytesAsNode;
+}
 
 class Node {
  public:
@@ -121,13 +129,20 @@ class Node {
   const Node& child(size_t position) const { return const_cast<Node*>(this)->child(position); }
 
   // Equal values, whatever the order of members. An integer is equal to no double.
-  bool equals(const Node& other) const;
+  bool equals(const Node& other) const {
+    size_t ignored = 0;
+    return equals(other, &ignored);
+  }
+  // The same, which adds to *cost what it has looked at before it knew.
+  bool equals(const Node& other, size_t* cost) const;
   // Bytes allocated, this node not included.
   size_t memory_usage() const;
   // Nodes that have an allocation, counted up to `most`.
   size_t allocation_count(size_t most) const;
   // Itself and all below.
   size_t node_count() const;
+  // What it costs to read itself and all below, texts and keys included. At least node_count().
+  size_t read_cost() const;
   // Levels: 0 for a scalar.
   size_t depth() const;
 
@@ -138,6 +153,11 @@ class Node {
   void insert(size_t at, std::span<Node> elements);
   // REQUIRES: is_array(), first <= last <= size().
   void erase_elements(size_t first, size_t last);
+  // Erases the element at each of these positions, from the last to the first of them: a position
+  // that comes twice erases what has moved there as well, if there is anything. Returns how many
+  // elements that were. Cost: linear in size() and positions. REQUIRES: is_array(), positions in
+  // ascending order.
+  size_t erase_each(std::span<const uint32_t> positions);
   // Sets a member. REQUIRES: is_object(), and no more than kMostElements afterwards.
   void put(std::string_view key, Node value, uint64_t seed);
   // REQUIRES: is_object(), position < size().
@@ -219,6 +239,9 @@ class Node {
   static void leave(ObjectBody& body, size_t position);
 
   void destroy();
+  // Sets the size of an array whose nodes from `size` on are gone, and gives back memory when it
+  // has become much too large.
+  void cut_array(size_t size);
 
   uint64_t bits_ = kNullBits;
 };

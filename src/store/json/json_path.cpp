@@ -271,12 +271,15 @@ class Parser {
     return true;
   }
 
-  static void join(Operator what, Condition* condition, Condition second) {
-    Condition joined;
-    joined.what = what;
-    joined.operands.push_back(std::move(*condition));
-    joined.operands.push_back(std::move(second));
-    *condition = std::move(joined);
+  // One more operand. (a||b)||c is the same as a||b||c.
+  static void join(Operator what, Condition* condition, Condition operand) {
+    if (condition->what != what) {
+      Condition joined;
+      joined.what = what;
+      joined.operands.push_back(std::move(*condition));
+      *condition = std::move(joined);
+    }
+    condition->operands.push_back(std::move(operand));
   }
 
   bool primary(Condition* condition) {
@@ -310,7 +313,7 @@ class Parser {
     const std::string_view pattern = text_.substr(right, at_ - right);
     const bool ends_with_path = condition->right.kind != Term::Kind::kLiteral;
     behind_condition_ = ends_with_path ? kExpectedJunctionBehindPath : kExpectedJunction;
-    if (condition->what == Operator::kMatches) compile(pattern, &condition->right);
+    if (condition->what == Operator::kMatches) set_pattern(pattern, &condition->right);
     return true;
   }
 
@@ -329,11 +332,10 @@ class Parser {
   }
 
   // A regular expression keeps its backslashes. `quoted`: with its quotes.
-  static void compile(std::string_view quoted, Term* term) {
+  static void set_pattern(std::string_view quoted, Term* term) {
     if (term->kind != Term::Kind::kLiteral || !term->literal.is_string()) return;
-    const std::string_view pattern = quoted.substr(1, quoted.size() - 2);
-    auto regex = std::make_unique<base::Regex>();
-    if (regex->compile(pattern, /*ignore_case=*/false)) term->regex = std::move(regex);
+    term->pattern = std::make_unique<Pattern>();
+    term->pattern->text = quoted.substr(1, quoted.size() - 2);
   }
 
   bool term(Term* term, std::string_view expected) {

@@ -62,6 +62,15 @@ struct Path {
   bool is_single() const;
 };
 
+// A regular expression in a path. It is compiled when it is needed, for that takes long enough to
+// be counted.
+struct Pattern {
+  std::string text;
+  bool is_compiled = false;
+  // Null when it is malformed, and matches nothing.
+  std::unique_ptr<base::Regex> regex;
+};
+
 // One side of a comparison.
 struct Term {
   enum class Kind : uint8_t { kLiteral, kElementPath, kRootPath };
@@ -69,8 +78,8 @@ struct Term {
   Kind kind = Kind::kLiteral;
   Node literal;
   Path path;
-  // Of a literal text behind =~. Null: no such, or malformed, which matches nothing.
-  std::unique_ptr<base::Regex> regex;
+  // Of a literal text behind =~, otherwise null.
+  std::unique_ptr<Pattern> pattern;
 };
 
 struct Condition {
@@ -88,7 +97,8 @@ struct Condition {
   };
 
   Operator what = Operator::kExists;
-  // The two of kAnd and kOr.
+  // Of kAnd and kOr, two or more: a chain is one condition, however long, for what walks down
+  // conditions calls itself once for each within another.
   std::vector<Condition> operands;
   // Of the others; `right` not of kExists.
   Term left;

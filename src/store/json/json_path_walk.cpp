@@ -37,6 +37,11 @@ class TermValues {
 
 enum class Order : uint8_t { kLess, kEqual, kGreater, kNone };
 
+Order order_of(std::string_view a, std::string_view b) {
+  const int order = a.compare(b);
+  return order < 0 ? Order::kLess : order > 0 ? Order::kGreater : Order::kEqual;
+}
+
 template <typename T>
 Order order_of(const T& a, const T& b) {
   if (a < b) return Order::kLess;
@@ -44,15 +49,22 @@ Order order_of(const T& a, const T& b) {
   return a == b ? Order::kEqual : Order::kNone;
 }
 
-Order compare(const Node& a, const Node& b) {
+// kNone as well when the budget is spent.
+Order compare(const Node& a, const Node& b, WalkBudget& budget) {
   if (a.is_numeric() && b.is_numeric()) {
     if (a.is_integer() && b.is_integer() && !a.is_huge() && !b.is_huge())
       return order_of(a.as_int64(), b.as_int64());
     return order_of(a.as_double(), b.as_double());
   }
-  if (a.is_string() && b.is_string()) return order_of(a.text(), b.text());
+  if (a.is_string() && b.is_string()) {
+    const size_t most = std::min(a.text().size(), b.text().size());
+    return budget.take(cost_of_bytes(most)) ? order_of(a.text(), b.text()) : Order::kNone;
+  }
   if (a.is_boolean() && b.is_boolean()) return order_of(a.truth(), b.truth());
-  return a.kind() == b.kind() && a.equals(b) ? Order::kEqual : Order::kNone;
+  // It is known only afterwards what this costs: at most what it costs to read the document once.
+  size_t cost = 0;
+  const bool is_equal = a.equals(b, &cost);
+  return budget.take(cost) && is_equal ? Order::kEqual : Order::kNone;
 }
 
 class Evaluator {
@@ -64,9 +76,8 @@ class Evaluator {
     using Operator = Condition::Operator;
     switch (condition.what) {
       case Operator::kAnd:
-        return is_true(condition.operands[0]) && is_true(condition.operands[1]);
       case Operator::kOr:
-        return is_true(condition.operands[0]) || is_true(condition.operands[1]);
+        return joined(condition);
       case Operator::kExists:
         return leads_anywhere(condition.left);
       case Operator::kMatches:
@@ -77,6 +88,16 @@ class Evaluator {
   }
 
  private:
+  // Of kAnd and kOr. Each operand is counted, for one of literals visits nothing.
+  bool joined(const Condition& condition) const {
+    const bool decides = condition.what == Condition::Operator::kOr;
+    for (const Condition& operand : condition.operands) {
+      if (!budget_.take()) return false;
+      if (is_true(operand) == decides) return decides;
+    }
+    return !decides;
+  }
+
   TermValues values(const Term& term) const { return {term, element_, root_, budget_}; }
 
   bool leads_anywhere(const Term& term) const {
@@ -99,7 +120,7 @@ class Evaluator {
     for (const Node* a : values(condition.left)) {
       for (const Node* b : right) {
         if (!budget_.take()) return false;
-        if (holds(condition.what, compare(*a, *b))) return !is_negated;
+        if (holds(condition.what, compare(*a, *b, budget_))) return !is_negated;
       }
     }
     return is_negated;
@@ -126,15 +147,40 @@ class Evaluator {
     if (condition.left.kind == Term::Kind::kLiteral) return false;
     const TermValues left = values(condition.left);
     if (condition.right.kind == Term::Kind::kLiteral)
-      return condition.right.regex != nullptr && matches(left, *condition.right.regex);
-    for (const Node* pattern : values(condition.right)) {
-      base::Regex regex;
-      if (!budget_.take_regex()) return false;
-      if (pattern->is_string() && regex.compile(pattern->text(), /*ignore_case=*/false) &&
-          matches(left, regex))
-        return true;
+      return condition.right.pattern != nullptr && matches(left, *condition.right.pattern);
+    for (const Node* text : values(condition.right)) {
+      if (!budget_.take()) return false;
+      if (!text->is_string()) continue;
+      const auto regex = compiled(text->text());
+      if (regex != nullptr && matches(left, *regex)) return true;
     }
     return false;
+  }
+
+  bool matches(const TermValues& texts, Pattern& pattern) const {
+    if (!pattern.is_compiled) pattern.regex = compiled(pattern.text);
+    pattern.is_compiled = true;
+    return pattern.regex != nullptr && matches(texts, *pattern.regex);
+  }
+
+  // Null when it is malformed or the budget is spent. What it costs has been measured: about half a
+  // microsecond for an instruction, and for a byte little, or up to 50 where there are classes of
+  // Unicode, or repetitions that become too large.
+  std::unique_ptr<base::Regex> compiled(std::string_view pattern) const {
+    constexpr size_t kLeastVisits = 2048;
+    constexpr size_t kVisitsForByte = 100;
+    constexpr size_t kVisitsForMalformedByte = 400;
+    constexpr size_t kVisitsForInstruction = 32;
+    if (pattern.size() > base::Regex::kLongest) return nullptr;
+    if (!budget_.take_for_regex(std::max(kLeastVisits, kVisitsForByte * pattern.size())))
+      return nullptr;
+    auto regex = std::make_unique<base::Regex>();
+    if (!regex->compile(pattern, /*ignore_case=*/false)) {
+      budget_.take_for_regex(kVisitsForMalformedByte * pattern.size());
+      return nullptr;
+    }
+    const bool is_in_budget = budget_.take_for_regex(kVisitsForInstruction * regex->size());
+    return is_in_budget ? std::move(regex) : nullptr;
   }
 
   bool matches(const TermValues& texts, const base::Regex& regex) const {
@@ -144,6 +190,7 @@ class Evaluator {
   }
 
   bool search(const base::Regex& regex, std::string_view text) const {
+    if (!budget_.take(cost_of_bytes(text.size()))) return false;
     budget_.regex().add_text(text.size());
     const base::Regex::Outcome outcome = regex.search(text, budget_.regex());
     if (outcome == base::Regex::Outcome::kTooSlow) budget_.spend();
@@ -170,11 +217,27 @@ class Walker {
   }
 
  private:
+  // A level further down, while it exists.
+  class Level {
+   public:
+    Level(Walker& walker, size_t position) : walker_(walker) {
+      walker_.trail_.push_back(static_cast<uint32_t>(position));
+      walker_.budget_.enter();
+    }
+    ~Level() {
+      walker_.trail_.pop_back();
+      walker_.budget_.leave();
+    }
+    Level(const Level&) = delete;
+    Level& operator=(const Level&) = delete;
+
+   private:
+    Walker& walker_;
+  };
+
   bool child(const Node& node, size_t position, size_t step) {
-    trail_.push_back(static_cast<uint32_t>(position));
-    const bool goes_on = walk(node.child(position), step);
-    trail_.pop_back();
-    return goes_on;
+    const Level level(*this, position);
+    return walk(node.child(position), step);
   }
 
   bool descend(const Node& node, size_t step) {
@@ -182,10 +245,8 @@ class Walker {
     if (!node.is_container()) return true;
     if (!apply(node, step)) return false;
     for (size_t i = 0; i < node.size(); ++i) {
-      trail_.push_back(static_cast<uint32_t>(i));
-      const bool goes_on = descend(node.child(i), step);
-      trail_.pop_back();
-      if (!goes_on) return false;
+      const Level level(*this, i);
+      if (!descend(node.child(i), step)) return false;
     }
     return true;
   }
@@ -213,6 +274,8 @@ class Walker {
 
   bool names(const Node& node, const Step& step, size_t next) {
     for (const std::string& name : step.names) {
+      // Looked for in each object, and found in none, a name would cost nothing otherwise.
+      if (!budget_.take(1 + cost_of_bytes(name.size()))) return false;
       const size_t position = node.find(name);
       if (position != Node::npos && !child(node, position, next)) return false;
     }
@@ -222,6 +285,7 @@ class Walker {
   bool positions(const Node& node, const Step& step, size_t next) {
     const auto size = static_cast<int64_t>(node.size());
     for (const int64_t given : step.positions) {
+      if (!budget_.take()) return false;
       const int64_t position = given < 0 ? std::max<int64_t>(given + size, 0) : given;
       if (position >= size) continue;
       if (!child(node, static_cast<size_t>(position), next)) return false;
@@ -275,7 +339,7 @@ bool WalkBudget::extend() {
     left_ = 0;
     return false;
   }
-  left_ += kVisitsForNode * root_->node_count();
+  left_ += kVisitsForNode * root_->read_cost();
   is_extended_ = true;
   return true;
 }

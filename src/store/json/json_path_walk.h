@@ -4,7 +4,11 @@
 // trail stays valid while the document above the place is not changed, unlike a pointer.
 //
 // What is walked is counted against a budget, so that no request takes unbounded time: a path such
-// as $..*..*..* leads to the same places again and again. Cost: the nodes visited.
+// as $..*..*..* leads to the same places again and again. Cost: the nodes visited, and the size of
+// the values that conditions compare.
+//
+// A walk calls itself once a level, and conditions walk from where they are: the levels of all
+// walks that are within one another are limited.
 #pragma once
 
 #include <cstddef>
@@ -18,11 +22,16 @@
 
 namespace latchkey::store::json {
 
-// What one request may visit, and write of what it has found: kMostVisits values, and some more for
-// each value of its documents, so that none is too large to be walked once.
+// What one request may visit, compare, and write of what it has found: kMostVisits values, and some
+// more for each value of its documents, so that none is too large to be walked once. Of long texts
+// the size counts (cost_of_bytes()).
+//
+// What is counted must be the same on a replica: no capacities of allocations.
 class WalkBudget {
  public:
   static constexpr size_t kMostVisits = size_t{1} << 24;
+  // Of a walk through a document of any depth, and of another for a condition at its end.
+  static constexpr size_t kMostLevels = 2 * Node::kMaxDepth;
 
   explicit WalkBudget(const Node& root, size_t most = kMostVisits) : root_(&root), left_(most) {}
   // Another document of the request.
@@ -39,16 +48,21 @@ class WalkBudget {
     }
     return extend() && take(visits);
   }
-  // The same for a regular expression that is compiled on the way.
-  bool take_regex() {
-    constexpr size_t kVisitsForRegex = 2048;
-    if (left_ <= kVisitsForRegex) {
+  // The same for regular expressions that are compiled on the way, of which a document's size
+  // allows no more.
+  bool take_for_regex(size_t visits) {
+    if (left_ <= visits) {
       spend();
       return false;
     }
-    left_ -= kVisitsForRegex;
+    left_ -= visits;
     return true;
   }
+  // One level further down, and back. Spent when that is too deep.
+  void enter() {
+    if (++levels_ > kMostLevels) spend();
+  }
+  void leave() { --levels_; }
   bool is_spent() const { return left_ == 0; }
   void spend() {
     left_ = 0;
@@ -62,6 +76,7 @@ class WalkBudget {
 
   const Node* root_;
   size_t left_;
+  size_t levels_ = 0;
   bool is_extended_ = false;
   base::RegexBudget regex_;
 };

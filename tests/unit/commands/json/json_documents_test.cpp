@@ -1,11 +1,36 @@
-// What JSON.MERGE does where a path leads to places within one another.
+// What changes of JSON documents do where a path leads to places within one another, or to one
+// place again and again.
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "unit/catch.h"
 #include "unit/server_fixture.h"
 #include "unit/testing/tested_server.h"
 
 namespace latchkey::tests {
+
+namespace {
+
+struct Document : TestedServer {
+  Document() : client(*this) {}
+  std::string set(std::string_view document) {
+    return client.run_words({"JSON.SET", "k", "$", document});
+  }
+  std::string run(std::string_view line) { return client.run(line); }
+  TestClient client;
+};
+
+// `part` so many times, with commas between.
+std::string list_of(size_t times, std::string_view part) {
+  std::string text(part);
+  for (size_t i = 1; i < times; ++i) text.append(",").append(part);
+  return text;
+}
+
+const std::string kTooManyValues = error("ERR the path leads to too many values");
+
+}  // namespace
 
 TEST_CASE("JSON.MERGE finds places within one another by their keys", "[json]") {
   TestedServer server;
@@ -31,6 +56,79 @@ TEST_CASE("JSON.MERGE finds places within one another by their keys", "[json]") 
   CHECK(merged(R"({"a":[{"a":1},{"a":2}]})", "$..a", "[1,[2]]") == bulk(R"({"a":[1,[2]]})"));
   CHECK(merged(R"({"a":[{"a":1},{"b":2}]})", "$.a[*]", R"({"c":1,"a":null})") ==
         bulk(R"({"a":[{"c":1},{"b":2,"c":1}]})"));
+}
+
+TEST_CASE("JSON.DEL removes many elements of an array", "[json]") {
+  Document document;
+  const auto left = [&](std::string_view text, std::string_view path, int64_t removed) {
+    CHECK(document.set(text) == kOk);
+    CHECK(document.client.run_words({"JSON.DEL", "k", path}) == integer(removed));
+    return document.run("JSON.GET k");
+  };
+  CHECK(left("[0,1,2,3,4,5,6]", "$[::2]", 4) == bulk("[1,3,5]"));
+  CHECK(left("[0,1,2,3,4,5,6]", "$[5,1,3]", 3) == bulk("[0,2,4,6]"));
+  CHECK(left("[[0,1],[2,3],4]", "$..[0]", 2) == bulk("[[3],4]"));
+  CHECK(left("[0,1]", "$[*]", 2) == kNull);
+  // An element that is named twice takes its neighbour with it.
+  CHECK(left("[0,1,2,3]", "$[1,1]", 2) == bulk("[0,3]"));
+  CHECK(left("[0,1,2,3]", "$[0,0,1]", 3) == bulk("[3]"));
+  CHECK(left("[0,1,2,3]", "$[3,3]", 1) == bulk("[0,1,2]"));
+  constexpr size_t kMany = 300'000;
+  CHECK(left("[" + list_of(kMany, "0,1") + "]", "$[::2]", kMany) ==
+        bulk("[" + list_of(kMany, "1") + "]"));
+}
+
+TEST_CASE("A change at one place is made as often as it is named", "[json]") {
+  Document document;
+  REQUIRE(document.set(R"({"a":[1,2,3,4],"s":"x"})") == kOk);
+  CHECK(document.run("JSON.ARRPOP k $['a','a'] 0") == array({bulk("1"), bulk("2")}));
+  CHECK(document.run("JSON.ARRINSERT k $['a','a'] 0 7") == array({integer(3), integer(4)}));
+  CHECK(document.run("JSON.ARRTRIM k $['a','a'] 1 -1") == array({integer(3), integer(2)}));
+  CHECK(document.run("JSON.GET k .a") == bulk("[3,4]"));
+  CHECK(document.client.run_words({"JSON.STRAPPEND", "k", "$['s','s']", "\"yz\""}) ==
+        array({integer(3), integer(5)}));
+}
+
+TEST_CASE("Elements of an array are not moved without limit", "[json]") {
+  Document document;
+  constexpr size_t kElements = 200'000;
+  constexpr size_t kTimes = 1500;
+  const std::string large = "[" + list_of(kElements, "0") + "]";
+  const std::string again = "$[" + list_of(kTimes, "'a'") + "]";
+  const auto set_array = [&] { CHECK(document.set("{\"a\":" + large + "}") == kOk); };
+  set_array();
+  CHECK(document.client.run_words({"JSON.ARRPOP", "k", again, "0"}) == kTooManyValues);
+  set_array();
+  CHECK(document.client.run_words({"JSON.ARRTRIM", "k", again, "1", "-1"}) == kTooManyValues);
+  set_array();
+  CHECK(document.client.run_words({"JSON.ARRINSERT", "k", again, "0", "1"}) == kTooManyValues);
+  set_array();
+  // Nothing is moved at the end.
+  CHECK(document.client.run_words({"JSON.ARRPOP", "k", again}).starts_with("*1500\r\n"));
+  CHECK(document.client.run_words({"JSON.ARRTRIM", "k", again, "0", "-1"}).starts_with("*1500"));
+  CHECK(document.run("JSON.ARRPOP k $.a 0") == array({bulk("0")}));
+  CHECK(document.run("JSON.ARRLEN k .a") == integer(kElements - kTimes - 1));
+}
+
+TEST_CASE("What JSON.MSET walks is bounded for all of its values", "[json]") {
+  Document document;
+  REQUIRE(document.set("[1," + list_of(2000, "0") + "]") == kOk);
+  // Changes the first element, and compares each of the others with all.
+  const auto set_often = [&](size_t times) {
+    std::vector<std::string_view> words = {"JSON.MSET"};
+    for (size_t i = 0; i < times; ++i) words.insert(words.end(), {"k", "$[?(@!=$[*]||@==1)]", "1"});
+    return document.client.run_words(words);
+  };
+  CHECK(set_often(1) == kOk);
+  CHECK(set_often(20) == kTooManyValues);
+}
+
+TEST_CASE("A text is not copied without limit to append to it", "[json]") {
+  Document document;
+  const std::string again = "$[" + list_of(1500, "'a'") + "]";
+  REQUIRE(document.set("{\"a\":\"" + std::string(1 << 20, 'x') + "\"}") == kOk);
+  CHECK(document.client.run_words({"JSON.STRAPPEND", "k", again, "\"y\""}) == kTooManyValues);
+  CHECK(document.client.run_words({"JSON.STRAPPEND", "k", "$.a", "\"y\""}).starts_with("*1\r\n"));
 }
 
 }  // namespace latchkey::tests

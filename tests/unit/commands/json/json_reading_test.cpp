@@ -54,6 +54,55 @@ TEST_CASE("What a request asks for again and again in a document is bounded for 
         array({bulk("[]"), bulk("[1,2]"), std::string(kNull)}));
 }
 
+TEST_CASE("What a reply tells of one place again and again is bounded", "[json]") {
+  Document document;
+  constexpr size_t kSize = 10'000;
+  const auto again = [](size_t times) {
+    std::string path = "$['a'";
+    for (size_t i = 1; i < times; ++i) path += ",'a'";
+    return path + "]";
+  };
+  const std::string too_many = error("ERR the path leads to too many values");
+  std::string array_text = R"({"a":[0)";
+  std::string object_text = R"({"a":{"0":0)";
+  for (size_t i = 1; i < kSize; ++i) {
+    array_text += ",0";
+    object_text += ",\"" + std::to_string(i) + "\":0";
+  }
+  REQUIRE(document.client.run_words({"JSON.SET", "k", "$", array_text + "]}"}) == kOk);
+  CHECK(document.client.run_words({"JSON.ARRINDEX", "k", again(2000), "1"}) == too_many);
+  CHECK(document.client.run_words({"JSON.ARRINDEX", "k", again(2), "1"}) ==
+        array({integer(-1), integer(-1)}));
+  // Looked at is the first element only.
+  CHECK(document.client.run_words({"JSON.ARRINDEX", "k", again(2000), "0"}).starts_with("*2000"));
+  CHECK(document.client.run_words({"JSON.ARRLEN", "k", again(2000)}).starts_with("*2000\r\n"));
+  REQUIRE(document.client.run_words({"JSON.SET", "k", "$", object_text + "}}"}) == kOk);
+  CHECK(document.client.run_words({"JSON.OBJKEYS", "k", again(2000)}) == too_many);
+  CHECK(document.client.run_words({"JSON.OBJKEYS", "k", again(2)}).starts_with("*2\r\n*10000"));
+  CHECK(document.client.run_words({"JSON.OBJLEN", "k", again(2000)}).starts_with("*2000\r\n"));
+  // Long texts count by their size.
+  const std::string long_text = "\"" + std::string(1 << 20, 'x') + "\"";
+  const std::string texts = "{\"a\":{" + long_text + ":" + long_text + "}}";
+  REQUIRE(document.client.run_words({"JSON.SET", "k", "$", texts}) == kOk);
+  CHECK(document.client.run_words({"JSON.OBJKEYS", "k", again(1200)}) == too_many);
+  CHECK(document.client.run_words({"JSON.RESP", "k", again(600)}) == too_many);
+  const std::string list = "{\"a\":[" + long_text + "]}";
+  REQUIRE(document.client.run_words({"JSON.SET", "k", "$", list}) == kOk);
+  CHECK(document.client.run_words({"JSON.ARRINDEX", "k", again(1200), long_text}) == too_many);
+}
+
+TEST_CASE("JSON.OBJKEYS ends when its reply is more than the client may get", "[json]") {
+  Document document;
+  CHECK(document.client.run_words(
+            {"CONFIG", "SET", "client-output-buffer-limit", "normal 1000000 0 0"}) == kOk);
+  const std::string key = "\"" + std::string(1 << 20, 'x') + "\"";
+  const std::string text = "{\"a\":{" + key + ":1}}";
+  REQUIRE(document.client.run_words({"JSON.SET", "k", "$", text}) == kOk);
+  const std::string reply =
+      document.client.run_words({"JSON.OBJKEYS", "k", "$['a','a','a','a','a','a','a','a']"});
+  CHECK(reply.size() < 3 * key.size());
+}
+
 TEST_CASE("A value is not copied into a document without limit", "[json]") {
   Document document;
   const auto list_of = [](size_t count) {
@@ -72,6 +121,14 @@ TEST_CASE("A value is not copied into a document without limit", "[json]") {
   CHECK(document.client.run_words({"JSON.ARRAPPEND", "k", "$[*]", large}) == too_large);
   CHECK(document.client.run_words({"JSON.ARRAPPEND", "lists", "$[*]", large}) ==
         array({integer(1), integer(1)}));
+  // Of 600 copies of a megabyte.
+  std::string texts = "[\"\"";
+  for (size_t i = 1; i < 600; ++i) texts += ",\"\"";
+  REQUIRE(document.client.run_words({"JSON.SET", "k", "$", texts + "]"}) == kOk);
+  const std::string long_text = "\"" + std::string(1 << 20, 'x') + "\"";
+  CHECK(document.client.run_words({"JSON.STRAPPEND", "k", "$[*]", long_text}) == too_large);
+  CHECK(document.client.run_words({"JSON.STRAPPEND", "k", "$[0,1]", "\"y\""}) ==
+        array({integer((1 << 20) + 1), integer((1 << 20) + 1)}));
 }
 
 TEST_CASE("JSON.DEBUG MEMORY counts bytes for each value of a path", "[json]") {

@@ -1,6 +1,9 @@
 #include "store/json/json_node.h"
 
+#include <algorithm>
 #include <map>
+#include <numeric>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -111,6 +114,46 @@ TEST_CASE("A JSON array does what a vector does", "[json]") {
   for (size_t i = 0; i < model.size(); ++i) CHECK(array.elements()[i].as_int64() == model[i]);
 }
 
+TEST_CASE("Many elements of a JSON array are erased as if one after the other", "[json]") {
+  base::Random random(3);
+  for (int round = 0; round < 500; ++round) {
+    const size_t size = random.below(40);
+    Node array = Node::array();
+    std::vector<int64_t> model;
+    for (size_t i = 0; i < size; ++i) {
+      Node added = Node::unsigned_integer(UINT64_MAX - i);  // has an allocation
+      array.insert(i, std::span(&added, 1));
+      model.push_back(static_cast<int64_t>(UINT64_MAX - i));
+    }
+    // Some come twice, and some are no longer there.
+    std::vector<uint32_t> positions;
+    for (uint64_t i = random.below(50); i > 0; --i)
+      positions.push_back(static_cast<uint32_t>(random.below(size + 2)));
+    std::ranges::sort(positions);
+    size_t erased = 0;
+    for (size_t i = positions.size(); i-- > 0;) {
+      if (positions[i] >= model.size()) continue;
+      model.erase(model.begin() + static_cast<ptrdiff_t>(positions[i]));
+      ++erased;
+    }
+    CHECK(array.erase_each(positions) == erased);
+    REQUIRE(array.size() == model.size());
+    for (size_t i = 0; i < model.size(); ++i)
+      CHECK(static_cast<int64_t>(array.elements()[i].as_uint64()) == model[i]);
+  }
+}
+
+TEST_CASE("A JSON array of which most is erased gives memory back", "[json]") {
+  std::vector<Node> numbers(1000);
+  Node array = Node::array(numbers);
+  const size_t before = array.memory_usage();
+  std::vector<uint32_t> positions(900);
+  std::iota(positions.begin(), positions.end(), 50);
+  CHECK(array.erase_each(positions) == 900);
+  CHECK(array.size() == 100);
+  CHECK(array.memory_usage() < before / 4);
+}
+
 TEST_CASE("A JSON object finds its members, few or many", "[json]") {
   base::Random random(2);
   Node object = Node::object();
@@ -171,6 +214,22 @@ TEST_CASE("JSON values are equal whatever the order of their members", "[json]")
   CHECK(!read("18446744073709551615").equals(read("-1")));
 }
 
+TEST_CASE("Comparing JSON values costs what is looked at", "[json]") {
+  const auto cost = [](const std::string& a, const std::string& b) {
+    size_t nodes = 0;
+    read(a).equals(read(b), &nodes);
+    return nodes;
+  };
+  const std::string x = "\"" + std::string(6400, 'x') + "\"";
+  CHECK(cost("1", "2") == 1);
+  CHECK(cost("[1,2,3]", "[1,2,3]") == 4);
+  CHECK(cost("[1,2,3]", "[2,2,3]") == 2);
+  CHECK(cost(R"({"a":[1]})", R"({"a":[1]})") == 3);
+  CHECK(cost(x, x) == 101);
+  CHECK(cost(x, "\"x\"") == 1);
+  CHECK(cost("{" + x + ":1}", "{" + x + ":1}") == 102);
+}
+
 TEST_CASE("A document has the digest of its value", "[json]") {
   CHECK(digest(read(R"({"a":1,"b":[2]})")) == digest(read(R"({ "b":[2], "a":1 })")));
   CHECK(digest(read(R"({"a":1})")) != digest(read(R"({"a":"1"})")));
@@ -190,6 +249,9 @@ TEST_CASE("Equal keys of a document are kept once", "[json]") {
 TEST_CASE("Depth and the effort to free a JSON value are counted", "[json]") {
   CHECK(read("1").node_count() == 1);
   CHECK(read(R"([1,{"a":[]}])").node_count() == 4);
+  CHECK(read(R"([1,{"a":["text"]}])").read_cost() == 5);
+  const std::string x(6400, 'x');
+  CHECK(read("[\"" + x + "\",{\"" + x + "\":1}]").read_cost() == 4 + 100 + 100);
   CHECK(read("1").depth() == 0);
   CHECK(read("[]").depth() == 1);
   CHECK(read(R"({"a":[[1]],"b":2})").depth() == 3);

@@ -1,7 +1,9 @@
 #include "store/json/json_path.h"
 
+#include <span>
 #include <string>
-#include <vector>
+#include <string_view>
+#include <utility>
 
 #include "store/json/json_parser.h"
 #include "store/json/json_path_walk.h"
@@ -36,6 +38,13 @@ std::string found(std::string_view document, std::string_view text,
     return true;
   });
   return is_done ? values : "(too much)";
+}
+
+// `part` so many times, with `separator` between.
+std::string repeated(size_t times, std::string_view part, std::string_view separator = {}) {
+  std::string text(part);
+  for (size_t i = 1; i < times; ++i) text.append(separator).append(part);
+  return text;
 }
 
 std::string expected_at(size_t position, std::string_view what) {
@@ -96,6 +105,107 @@ TEST_CASE("Conditions within conditions are limited", "[json]") {
   std::string filters = "$";
   for (int i = 0; i < 100'000; ++i) filters += "[?(@";
   CHECK(!store::json::parse_path(filters));
+}
+
+TEST_CASE("A chain of conditions is one condition, however long", "[json]") {
+  constexpr size_t kTerms = 100'000;
+  for (const std::string_view sign : {"||", "&&"}) {
+    const auto path = store::json::parse_path("$[?(" + repeated(kTerms, "@==1", sign) + ")]");
+    REQUIRE(path);
+    CHECK(path->steps.front().condition->operands.size() == kTerms);
+  }
+  CHECK(found("[1,2]", "$[?(" + repeated(kTerms, "@==1", "||") + "||@==2)]") == "1 2");
+  CHECK(found("[1,2]", "$[?(" + repeated(kTerms, "@==1", "&&") + "&&@==1)]") == "1");
+  CHECK(found("[1,2]", "$[?" + repeated(kTerms, "@==1&&@==2", "||") + "||@==2]") == "2");
+  // Parentheses change nothing where the operators are the same.
+  CHECK(found("[1,2,3]", "$[?((@==1||@==2)||(@==3||@==4)||@==5)]") == "1 2 3");
+  CHECK(found("[1,2,3]", "$[?((@>1&&@<3)&&@==2||@==3)]") == "2 3");
+  CHECK(found("[1,2,3]", "$[?((@==1||@==2)&&@==2)]") == "2");
+}
+
+TEST_CASE("Steps and unions of any length lead no deeper than the document", "[json]") {
+  constexpr size_t kMany = 100'000;
+  CHECK(found(R"({"a":{"a":1}})", "$" + repeated(kMany, "..a")) == "");
+  CHECK(found("[[1]]", "$" + repeated(kMany, "[0]")) == "");
+  CHECK(found("[[1]]", "$" + repeated(kMany, "[?(@)]")) == "");
+  CHECK(found(R"({"b":1})", "$[" + repeated(kMany, "'a'", ",") + ",'b']") == "1");
+}
+
+TEST_CASE("Conditions that walk deep within one another are too much", "[json]") {
+  constexpr size_t kLevels = 1000;
+  const std::string down = "$" + repeated(kLevels - 1, "[0]");
+  // At the bottom of the document a filter begins at its root again.
+  const auto filters = [&](size_t count) {
+    std::string path = down + "[?(@==1)]";
+    for (size_t i = 1; i < count; ++i) path = down + "[?(" + path + ")]";
+    return path;
+  };
+  Node root = Node::integer(1);
+  for (size_t i = 0; i < kLevels; ++i) root = Node::array(std::span(&root, 1));
+  const auto leads_anywhere = [&](const std::string& text, bool* is_found) {
+    const auto path = store::json::parse_path(text);
+    REQUIRE(path);
+    WalkBudget budget(root);
+    *is_found = false;
+    return walk(*path, root, budget, [&](const Node&, Trail) { return *is_found = true; });
+  };
+  bool is_found;
+  CHECK(leads_anywhere(filters(2), &is_found));
+  CHECK(is_found);
+  CHECK(!leads_anywhere(filters(120), &is_found));
+  CHECK(!is_found);
+}
+
+TEST_CASE("What conditions compare counts by its size", "[json]") {
+  constexpr size_t kMost = 10'000;
+  const std::string zeros = "[" + repeated(300, "0", ",") + "]";
+  CHECK(found(zeros, "$[?($==$)]", kMost) == "(too much)");
+  CHECK(found(zeros, "$[?(@==$)]", kMost) == "");
+  CHECK(found("[[1,2],[1]]", "$[?(@==$[0])]", kMost) == "[1,2]");
+  const std::string long_text = "\"" + std::string(100'000, 'x') + "\"";
+  const std::string texts = "{\"s\":" + long_text + ",\"t\":" + long_text + ",\"a\":" + zeros +
+                            ",\"l\":[" + long_text + "],\"m\":[" + long_text + "],\"one\":[1]}";
+  for (const char* condition : {"$.s==$.t", "$.s<$.t", "$.l==$.m", "$.s=~\"y\""}) {
+    CHECK(found(texts, "$.a[?(" + std::string(condition) + ")]", kMost) == "(too much)");
+    CHECK(found(texts, "$.one[?(" + std::string(condition) + ")]", kMost) != "(too much)");
+  }
+  CHECK(found(texts, "$.a[?($.s=='x')]", kMost) == "");
+  // A document is never too large to have each of its texts compared once.
+  CHECK(found("[" + repeated(20, long_text, ",") + "]", "$[?(@<" + long_text + ")]", 100) == "");
+}
+
+TEST_CASE("Regular expressions that are compiled count by their size", "[json]") {
+  const auto any_of = [](size_t count, std::string_view pattern) {
+    const std::string condition = "@=~'" + std::string(pattern) + "'";
+    return "$[?(" + repeated(count, condition, "||") + "||@==1)]";
+  };
+  const std::string large = "(.*a){900}b";
+  const std::string malformed = repeated(50, "[a-z]*") + "(";
+  CHECK(found("[1]", any_of(10, large)) == "1");
+  CHECK(found("[1]", any_of(1000, "^a.*b$")) == "1");
+  CHECK(found("[1]", any_of(1000, large)) == "(too much)");
+  CHECK(found("[1]", any_of(1000, malformed)) == "(too much)");
+  // Each once, however many elements there are.
+  CHECK(found("[" + repeated(2000, "0", ",") + "]", any_of(10, large)) == "");
+  // Those that are not needed are not compiled.
+  CHECK(found("[1]", "$[?(@==1||" + any_of(1000, large).substr(4)) == "1");
+  // Patterns of the document.
+  const std::string patterns = "{\"p\":[" + repeated(1000, "\"" + large + "\"", ",") + "],";
+  CHECK(found(patterns + "\"t\":[\"x\"]}", "$.t[?(@=~$.p[*])]") == "(too much)");
+  CHECK(found(patterns + "\"t\":[\"x\"]}", "$.t[?(@=~$.p[0])]") == "");
+}
+
+TEST_CASE("What leads nowhere is counted as well", "[json]") {
+  constexpr size_t kMost = 10'000;
+  const std::string lists = "[" + repeated(200, "[]", ",") + "]";
+  const std::string objects = "[" + repeated(200, "{}", ",") + "]";
+  CHECK(found(objects, "$[*]['a','b']", kMost) == "");
+  CHECK(found(objects, "$[*][" + repeated(100, "'a'", ",") + "]", kMost) == "(too much)");
+  CHECK(found(lists, "$[*][" + repeated(100, "9", ",") + "]", kMost) == "(too much)");
+  CHECK(found(lists, "$[?(" + repeated(100, "1", "&&") + ")]", kMost) == "(too much)");
+  CHECK(found(lists, "$[?(" + repeated(100, "1=~'x'", "||") + ")]", kMost) == "(too much)");
+  const std::string long_name = "'" + std::string(100'000, 'x') + "'";
+  CHECK(found(objects, "$[*][" + long_name + "]", kMost) == "(too much)");
 }
 
 TEST_CASE("A walk that goes on and on ends", "[json]") {
