@@ -7,6 +7,7 @@
 #include "commands/groups.h"
 #include "server/acl/access_control.h"
 #include "server/acl/acl_file.h"
+#include "server/acl/categories.h"
 #include "server/client/client.h"
 #include "server/command/command_context.h"
 #include "server/command/command_table.h"
@@ -137,18 +138,11 @@ void acl_save(CommandContext& ctx) {
 
 // --- Permissions --------------------------------------------------------------------------------
 
-// The categories that any command is in: a release that is emulated may lack some. A Sentinel names
-// also those that none of its commands is in, as the reference's does, which has no arrays and
-// loads no modules.
 void reply_categories(CommandContext& ctx) {
-  constexpr uint32_t kNotOfSentinels = kAclArray | kAclJson | kAclTimeSeries | kAclBloom |
-                                       kAclCuckoo | kAclCountMin | kAclTopK | kAclTDigest;
-  uint32_t used = ctx.server.is_sentinel() ? ~kNotOfSentinels : 0;
-  for (const auto& command : ctx.server.commands().all()) used |= command->acl;
   const auto size = ctx.reply.later();
   size_t count = 0;
   for (const BitName& category : acl_category_names()) {
-    if ((category.bit & used) == 0) continue;
+    if (!acl::has_category(ctx.server.commands(), category.bit)) continue;
     ctx.reply.bulk(category.name);
     ++count;
   }
@@ -159,7 +153,7 @@ void acl_cat(CommandContext& ctx) {
   if (ctx.args.size() > 3) return wrong_subcommand(ctx);
   if (ctx.args.size() == 2) return reply_categories(ctx);
   const uint32_t category = acl_category_named(ctx.args[2]);
-  if (category == 0)
+  if (category == 0 || !acl::has_category(ctx.server.commands(), category))
     return ctx.reply.error("ERR Unknown category '" + std::string(acl::shown(ctx.args[2])) + "'");
   const auto size = ctx.reply.later();
   size_t count = 0;

@@ -227,8 +227,10 @@ void reply_raw(CommandContext& ctx, const VectorSet& set, const VectorElement& e
 }
 
 void vemb(CommandContext& ctx) {
-  const bool is_raw = ctx.args.size() == 4 && is_word(ctx.args[3], "RAW");
-  if (ctx.args.size() > 3 && !is_raw) return ctx.reply.error("ERR invalid option");
+  const Arguments options = ctx.args.subspan(3);
+  const bool is_raw = !options.empty();
+  if (!std::ranges::all_of(options, [](std::string_view word) { return is_word(word, "RAW"); }))
+    return ctx.reply.error("ERR invalid option");
   const KeyRef ref = ctx.db.find(ctx.args[1]);
   const VectorElement* element = named_element(ctx, ref);
   if (element == nullptr) return;

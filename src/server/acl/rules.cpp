@@ -10,6 +10,7 @@
 #include "base/text/number.h"
 #include "base/text/text.h"
 #include "base/text/up_to_nul.h"
+#include "server/acl/categories.h"
 #include "server/command/command_context.h"
 
 namespace latchkey::server::acl {
@@ -68,7 +69,8 @@ RuleError apply_category(const RuleContext& context, std::string_view name, bool
     return RuleError::kNone;
   }
   const BitName* category = find_category(name);
-  if (category == nullptr) return RuleError::kUnknownName;
+  if (category == nullptr || !has_category(context.commands, category->bit))
+    return RuleError::kUnknownName;
   selector->commands.set_category(context.commands, *category, allowed);
   return RuleError::kNone;
 }

@@ -19,6 +19,16 @@ uint8_t access_of(uint32_t key_flags) {
   return access;
 }
 
+// The flags of a key by which its access is judged. The commands that the reference has as modules
+// do not tell what they do with the content of a key, so that this follows from what they may do.
+uint32_t judged_flags(const Command& command, uint32_t key_flags) {
+  constexpr uint32_t kTells = kKeyAccess | kKeyInsert | kKeyDelete | kKeyUpdate;
+  if (!command.has(kModule) || (key_flags & kTells) != 0) return key_flags;
+  if ((key_flags & (kKeyReadOnly | kKeyReadWrite)) != 0) key_flags |= kKeyAccess;
+  if ((key_flags & kKeyReadOnly) == 0) key_flags |= kKeyUpdate;
+  return key_flags;
+}
+
 std::string_view prefix_of(uint8_t access) {
   if (access == kMayRead) return "%R~";
   return access == kMayWrite ? "%W~" : "~";
@@ -170,7 +180,7 @@ std::optional<Refusal> Selector::check(CheckedRequest& request) const {
     return Refusal{Forbidden::kCommand};
   if (!all_keys_) {
     for (const KeyReference& key : request.keys()) {
-      if (!allows_key(words[key.position], key.flags))
+      if (!allows_key(words[key.position], judged_flags(command, key.flags)))
         return Refusal{Forbidden::kKey, key.position};
     }
   }

@@ -100,7 +100,7 @@ bool AttributeFilter::make_value(const JsonValue& field, FilterToken* value) con
       return true;
     case JsonValue::Kind::kArray:
       value->kind = Kind::kArray;
-      return true;
+      return is_plain_json_array(field.text);
     case JsonValue::Kind::kObject:
       return false;
   }
@@ -114,9 +114,7 @@ const AttributeFilter::Tuple& AttributeFilter::elements_of(const FilterToken& ar
   std::string_view rest = array.text;
   while (const std::optional<JsonValue> element = next_json_element(&rest)) {
     FilterToken value;
-    // Nothing is equal to what is nested deeper.
-    if (element->kind != JsonValue::Kind::kArray && make_value(*element, &value))
-      elements.values.push_back(value);
+    if (make_value(*element, &value)) elements.values.push_back(value);
   }
   return elements.values;
 }

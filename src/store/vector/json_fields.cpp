@@ -94,7 +94,7 @@ bool Cursor::container(JsonValue::Kind kind, JsonValue* value) {
     if ((c == ']' || c == '}') && --depth == 0) {
       value->kind = kind;
       value->text = text_.substr(begin, at_ - 1 - begin);
-      return true;
+      return c == (kind == JsonValue::Kind::kArray ? ']' : '}');
     }
   }
   return false;
@@ -212,6 +212,26 @@ bool find_json_fields(std::string_view object, std::span<const std::string_view>
     if (missing > 0 && !cursor.take(',')) return false;
   }
   return true;
+}
+
+bool is_plain_json_array(std::string_view elements) {
+  Cursor cursor(elements);
+  if (cursor.at_end()) return true;
+  size_t depth = 0;
+  for (;;) {
+    if (cursor.take('[')) {
+      if (!cursor.take(']')) {
+        ++depth;
+        continue;
+      }
+    } else {
+      JsonValue value;
+      if (!cursor.value(&value) || value.kind == JsonValue::Kind::kObject) return false;
+    }
+    while (depth > 0 && cursor.take(']')) --depth;
+    if (cursor.at_end()) return depth == 0;
+    if (!cursor.take(',')) return false;
+  }
 }
 
 std::optional<JsonValue> next_json_element(std::string_view* rest) {

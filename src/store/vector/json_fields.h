@@ -27,6 +27,9 @@ struct JsonValue {
 bool find_json_fields(std::string_view object, std::span<const std::string_view> names,
                       std::span<JsonValue> values);
 
+// Whether what is between an array's brackets is well formed and has no object in it, at any depth.
+bool is_plain_json_array(std::string_view elements);
+
 // Steps through the elements of an array: reads the first of `rest` and takes it off. Nothing at
 // the end, or where the text is not well formed.
 std::optional<JsonValue> next_json_element(std::string_view* rest);

@@ -268,4 +268,35 @@ TEST_CASE("A command that one server has renamed keeps its name in others", "[co
   CHECK(usual.run("FETCH name").starts_with("-ERR unknown command"));
 }
 
+TEST_CASE("Types of modules are read and written by whom the rules of keys let", "[acl]") {
+  Process process;
+  const auto whole = process.make();
+  TestClient client(whole->server());
+  client.run("ACL SETUSER reader on nopass +@all %R~*");
+  client.run("ACL SETUSER writer on nopass +@all %W~*");
+  client.run("ACL SETUSER both on nopass +@all ~*");
+  const auto may = [&](const std::string& user, const char* words) {
+    return client.run("ACL DRYRUN " + user + " " + words) == kOk;
+  };
+  for (const char* words :
+       {"JSON.SET k $ 1", "JSON.DEL k", "JSON.NUMINCRBY k $ 1", "JSON.MSET k $ 1", "TS.ADD k 1 1",
+        "TS.DEL k 0 9", "TS.INCRBY k 1", "TS.MADD k 1 1", "BF.ADD k a", "CF.ADD k a",
+        "CMS.INCRBY k a 1", "TDIGEST.ADD k 1", "TDIGEST.RESET k", "TOPK.ADD k a",
+        "VADD k VALUES 1 1 a", "VREM k a"}) {
+    INFO(words);
+    CHECK_FALSE(may("reader", words));
+    CHECK(may("both", words));
+  }
+  for (const char* words :
+       {"JSON.GET k", "JSON.MGET k $", "JSON.TYPE k", "TS.GET k", "TS.RANGE k - +", "TS.INFO k",
+        "BF.EXISTS k a", "CF.COUNT k a", "CMS.QUERY k a", "TDIGEST.MIN k", "TOPK.LIST k",
+        "VGETATTR k a", "VSIM k ELE a"}) {
+    INFO(words);
+    CHECK_FALSE(may("writer", words));
+    CHECK(may("both", words));
+    // Vector sets say of each command that it reads and writes, as in the reference.
+    CHECK(may("reader", words) == (words[0] != 'V'));
+  }
+}
+
 }  // namespace latchkey::tests

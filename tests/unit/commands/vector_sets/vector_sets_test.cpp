@@ -282,7 +282,9 @@ TEST_CASE("VEMB gives vectors back, or the bytes that are kept", "[vectors]") {
         "*3\r\n+bin\r\n" + bulk(std::string("\x04\0\0\0\0\0\0\0", 8)) + bulk("3.605551242828369"));
   CHECK(client.run("VEMB q nobody") == kNull);
   CHECK(client.run("VEMB missing e") == kNull);
+  CHECK(client.run("VEMB q e RAW raw") == client.run("VEMB q e RAW"));
   CHECK(client.run("VEMB q e SOME") == error("ERR invalid option"));
+  CHECK(client.run("VEMB missing e RAW SOME") == error("ERR invalid option"));
 }
 
 TEST_CASE("VLINKS shows the neighbours of each level", "[vectors]") {

@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view kAttributes =
     R"({"year": 1984, "rating": 8.5, "low": -3, "title": "Dune", "empty": "", "seen": true,)"
     R"( "lost": false, "none": null, "tags": ["war", 1, true, "5"], "nothing": [], "deep": {"a": 1},)"
-    R"( "mixed": [1, [2], {"b": 3}], "text": "10", "quoted": "say \"hi\"", "letter": "\u00e9\n",)"
+    R"( "mixed": [1, [2]], "text": "10", "quoted": "say \"hi\"", "letter": "\u00e9\n",)"
     R"( "a-b_c": 7})";
 
 // "true", "false", or "error at N".
@@ -115,6 +115,22 @@ TEST_CASE("A missing field makes the whole filter false", "[filter]") {
   }
 }
 
+TEST_CASE("An array counts when it is well formed and has no object in it", "[filter]") {
+  for (const char* array :
+       {"[1]", "[[]]", "[1, [2, [3]], 4]", "[\"{\", \"\\\"{\"]", "[ [1] , [ ] ]"}) {
+    INFO(array);
+    CHECK(outcome(".a", "{\"a\": " + std::string(array) + "}") == "true");
+  }
+  for (const char* array : {"[{}]", "[1, {\"b\": 1}]", "[[[{}]]]", "[1 2]", "[1, wrong, 2]", "[1,]",
+                            "[,1]", "[[1,2]", "[1, [2 3]]", "[[1]2]", "[1.2.3]"}) {
+    INFO(array);
+    CHECK(outcome(".a", "{\"a\": " + std::string(array) + "}") == "false");
+    CHECK(outcome("!(7 in .a)", "{\"a\": " + std::string(array) + "}") == "false");
+  }
+  // One within another is compared as zero.
+  CHECK(outcome("0 in .a and 'x' in .a and !(1 in .a)", R"({"a": [[1]]})") == "true");
+}
+
 TEST_CASE("A field counts wherever it is named, and the first one of a name", "[filter]") {
   CHECK(outcome(".year == 1984 and .rating == 8.5 and .year == 1984") == "true");
   CHECK(outcome(".seen and .a-b_c == 7 and .low == -3 and .year == 1984") == "true");
@@ -127,11 +143,10 @@ TEST_CASE("A field counts wherever it is named, and the first one of a name", "[
 
 TEST_CASE("An array is the same however often it is asked", "[filter]") {
   CHECK(outcome("\"war\" in .tags and 5 in .tags and !(2 in .tags) and 1 in .tags") == "true");
-  CHECK(outcome("1 in .tags and !(1 in .nothing) and 1 in .mixed") == "true");
+  CHECK(outcome("1 in .tags and !(1 in .nothing)") == "true");
   CHECK(outcome("null in .a and \"\n\" in .a and 16 in .a", R"({"a": [null, "\n", "0x10"]})") ==
         "true");
   CHECK(outcome("1 in .a and !(2 in .a)", R"({"a": [1 2]})") == "false");
-  CHECK(outcome("1 in .a and !(2 in .a)", R"({"a": [1, wrong, 2]})") == "true");
   // What one element has is forgotten at the next.
   const auto filter = AttributeFilter::parse("1 in .a");
   CHECK(filter->matches(R"({"a": [2, 1]})"));
