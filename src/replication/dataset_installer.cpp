@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "persist/persistence.h"
 #include "replication/connection_source.h"
+#include "replication/sync_file.h"
 #include "server/command/keyspace_events.h"
 #include "server/function_libraries.h"
 #include "server/server.h"
@@ -121,8 +122,7 @@ DatasetInstaller::Result DatasetInstaller::install(DatasetReceiver& received) {
 }
 
 void DatasetInstaller::remove_sync_file(const std::string& path) {
-  const server::ConfigValues& settings = server_.settings();
-  if (!settings.rdb_del_sync_files || settings.appendonly || !settings.save.empty()) return;
+  if (!removes_sync_files(server_.settings())) return;
   server_.log().notice(
       "Removing the RDB file obtained from the master. This replica has persistence disabled");
   server_.files().remove(path);

@@ -32,7 +32,9 @@ std::string Failover::direction() const {
 void Failover::begin(Order order) {
   server::Server& server = replication_.server();
   order_ = std::move(order);
-  deadline_ms_ = order_.timeout_ms != 0 ? server.machine_ms() + order_.timeout_ms : 0;
+  const int64_t now_ms = server.machine_ms();
+  deadline_ms_ =
+      order_.timeout_ms != 0 ? now_ms + std::min(order_.timeout_ms, INT64_MAX - now_ms) : 0;
   state_ = State::kWaitsForSync;
   server.log().notice("FAILOVER requested" + (order_.target ? direction() : " to any replica") +
                       ".");

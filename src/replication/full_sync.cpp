@@ -12,6 +12,7 @@
 
 #include "replication/pause_point.h"
 #include "replication/replication.h"
+#include "replication/sync_file.h"
 #include "server/server.h"
 
 namespace latchkey::replication {
@@ -203,6 +204,16 @@ void FullSync::file_done(bool ok) {
     replica->state = ReplicaState::kReceives;
     send(*replica, "$" + std::to_string(size) + "\r\n");
   }
+  if (ok) remove_sync_file();
+}
+
+// Those who get the file have it open, and nobody else opens this one: its name may go at once, so
+// that no later snapshot is taken for it.
+void FullSync::remove_sync_file() {
+  if (!removes_sync_files(server_.settings())) return;
+  server_.log().notice(
+      "Removing the RDB file used to feed replicas in a persistence-less instance");
+  server_.files().remove(snapshots_->path());
 }
 
 void FullSync::send_file(Replica& replica) {

@@ -74,6 +74,7 @@ class FullSync {
   // Lets the replica share the file that is being written, if there is one for it.
   bool join_file(Replica& replica);
   void file_done(bool ok);
+  void remove_sync_file();
   void send_file(Replica& replica);
   // False when the file is finished, or the connection is closed.
   bool send_some(Replica& replica);

@@ -127,14 +127,15 @@ void Handshake::announce(std::string* out) {
 }
 
 void Handshake::announce_rdb_channel(std::string* out) {
-  waits_for_ = Step::kCapabilities;
+  // By itself: a master may refuse the address, and have the replica all the same.
+  waits_for_ = introduction_.ip.empty() ? Step::kCapabilities : Step::kIp;
+  if (!introduction_.ip.empty()) say({"REPLCONF", "ip-address", introduction_.ip}, out);
   const std::string port = std::to_string(introduction_.port);
   std::vector<std::string_view> words = {"REPLCONF", "capa",        "eof", "rdb-only",
                                          "1",        "rdb-channel", "1"};
   if (!is_dual_channel())
     words.insert(words.end(), {"main-ch-client-id", introduction_.main_client_id});
   words.insert(words.end(), {"listening-port", port});
-  if (!introduction_.ip.empty()) words.insert(words.end(), {"ip-address", introduction_.ip});
   say(words, out);
 }
 
@@ -148,7 +149,7 @@ Handshake::Result Handshake::read_replconf(std::string_view line, std::string* o
     what = "ip-address";
     next = Step::kCapabilities;
   }
-  if (line.starts_with('-') && is_rdb_channel()) {
+  if (line.starts_with('-') && is_rdb_channel() && next == Step::kPsync) {
     log_.warning("The master refuses the RDB channel: " + std::string(line));
     return Result::kFailed;
   }

@@ -6,14 +6,16 @@
 // The reply may be that the dataset is to be fetched by another connection, the RDB channel, while
 // the stream comes by this one. The channel's handshake is shorter:
 //
-//     [AUTH] -> REPLCONF rdb-channel, main-ch-client-id, ... -> PSYNC ? -1 -> +FULLRESYNC
+//     [AUTH] -> [REPLCONF ip-address,] REPLCONF rdb-channel, main-ch-client-id, ... -> PSYNC ? -1
+//     -> +FULLRESYNC
 //
 // That is Redis's form. In Valkey's, dual channel replication, the channel is not told whose it is:
 // the master names the channel in its answer, and where the dataset ends in the stream; then the
 // main connection, which has waited since its PSYNC, names the channel and continues from there.
 //
 //     main:    ... -> PSYNC -> +DUALCHANNELSYNC
-//     channel: [AUTH] -> REPLCONF rdb-channel, ... -> SYNC -> $ENDOFF:<offset> <id> <database>
+//     channel: [AUTH] -> [REPLCONF ip-address,] REPLCONF rdb-channel, ... -> SYNC
+//     -> $ENDOFF:<offset> <id> <database>
 //     <channel> main:    join() -> REPLCONF set-rdb-client-id <channel> -> PSYNC <id> <offset + 1>
 //     -> +CONTINUE
 //

@@ -136,6 +136,7 @@ void ReplicaRole::replicate_from(const std::string& host, int port) {
   if (was_master) become_replica();
   attempts_ = 0;
   attempts_in_all_ = 0;
+  dataset_broke_ = false;
   connect(kConnecting);
 }
 
@@ -158,6 +159,10 @@ void ReplicaRole::become_replica() {
   down_since_ms_ = 0;
   replication_.stop_own_stream();
   server_.set_role(/*replica=*/true, /*link_up=*/false);
+}
+
+void ReplicaRole::give_up_dataset() {
+  if (session_ == nullptr) drop_link();
 }
 
 void ReplicaRole::promote() {
@@ -212,6 +217,14 @@ void ReplicaRole::try_again() {
   if (!too_soon && active() && !server_.stop_requested()) connect(kReconnecting, " after failure");
 }
 
+// Valkey 9 writes deadlines of hash fields only for who says that it is such a Valkey; to others
+// the child that makes the dataset ends in the middle. Redis refuses to be told, which does no
+// harm, but it is not told without need.
+std::string ReplicaRole::told_version() const {
+  if (server_.edition().is_valkey()) return server_.edition().version();
+  return dataset_broke_ ? "9.0.0" : "";
+}
+
 Introduction ReplicaRole::introduction() const {
   const server::ConfigValues& settings = server_.settings();
   const int own_port = settings.tls_replication ? settings.tls_port : settings.port;
@@ -221,7 +234,7 @@ Introduction ReplicaRole::introduction() const {
       .port = settings.replica_announce_port != 0 ? settings.replica_announce_port : own_port,
       .ip = settings.replica_announce_ip,
       .resume = std::nullopt,
-      .version = server_.edition().is_valkey() ? server_.edition().version() : std::string(),
+      .version = told_version(),
       .cluster_node_id = told_node_id(server_),
       .offers_rdb_channel = settings.repl_rdb_channel && knows_rdb_channel(server_.edition()),
       .offers_dual_channel = settings.repl_rdb_channel && knows_dual_channel(server_.edition()),
@@ -235,6 +248,7 @@ Introduction ReplicaRole::introduction() const {
 }
 
 void ReplicaRole::failed(MasterConnection& which, bool in_transfer) {
+  if (!which.id().empty()) dataset_broke_ = true;
   if (installation_ == nullptr) return in_transfer ? try_again() : drop_link();
   if (installation_->by_channel && &which == link_.get()) return lose_stream();
   // The dataset is complete; only the connection is lost.

@@ -58,6 +58,9 @@ class ReplicaRole final : private MasterConnection::Owner {
 
   // Becomes a replica of that server, and leaves its present master.
   void replicate_from(const std::string& host, int port);
+  // Ends a full resynchronisation: neither what has come of the dataset nor what is being loaded
+  // beside the present one is put in its place. It begins anew at a later tick.
+  void give_up_dataset();
   // Becomes a master. REQUIRES: active().
   void promote();
   // Ends the waits of clients that a replica does not serve. replicate_from() calls it, but where
@@ -122,6 +125,7 @@ class ReplicaRole final : private MasterConnection::Owner {
 
   // As Valkey 9.1, which sends clients to the master where it can.
   bool as_valkey() const;
+  std::string told_version() const;
   Introduction introduction() const;
   void become_replica();
   void connect(const char* how, const char* why = "");
@@ -166,6 +170,8 @@ class ReplicaRole final : private MasterConnection::Owner {
   int stream_database_ = 0;                     // while there is no session
   bool leaving_ = false;                        // the session is being ended by this server
   std::shared_ptr<Installation> installation_;  // the current one, or null
+  // The last dataset that this master began to make did not come whole.
+  bool dataset_broke_ = false;
   bool awaits_stream_ = false;  // the channel's dataset is installed, and the link has not joined
   bool buffer_full_ = false;
   size_t buffer_peak_ = 0;

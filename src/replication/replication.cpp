@@ -19,6 +19,7 @@
 #include "server/client/client.h"
 #include "server/client/client_info.h"
 #include "server/client/output_limits.h"
+#include "server/client/pause.h"
 #include "server/command/dispatcher.h"
 #include "server/observe/info.h"
 #include "server/process/shutdown.h"
@@ -361,6 +362,7 @@ void Replication::free_backlog() {
 }
 
 void Replication::stop_own_stream() {
+  ask_ = false;
   feed_replicas();
   stream_.begin_relaying();
 }
@@ -485,7 +487,7 @@ void Replication::write_clock() {
 
 void Replication::end_turn() {
   send_delayed();
-  if (std::exchange(ask_, false))
+  if (!awaits_successor() && std::exchange(ask_, false))
     server_.propagation().add(server::kAnyDatabase, {"REPLCONF", "GETACK", "*"}, {},
                               server::kPropagateToReplicas);
   if (std::exchange(tells_clock_, false) && !replicas_.empty()) write_clock();
@@ -506,6 +508,10 @@ void Replication::end_turn() {
     if (acknowledged_) acknowledged_();
     server_.shutdown().look();
   }
+}
+
+bool Replication::awaits_successor() const {
+  return server_.pauses().pauses_for(server::PauseControl::Reason::kFailover);
 }
 
 void Replication::tick() {
@@ -544,7 +550,7 @@ void Replication::ping_replicas() {
   }
   const int64_t period_ms = int64_t{server_.settings().repl_ping_replica_period} * kSecondMs;
   // While replicas should catch up, a ping would extend the stream.
-  const bool ending = server_.shutdown().deadline_ms() != 0 || failover_->active();
+  const bool ending = server_.shutdown().deadline_ms() != 0 || awaits_successor();
   if (replicas.empty() || ending || stream_.relays() ||
       server_.machine_ms() - pinged_ms_ < period_ms)
     return;

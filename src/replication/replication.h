@@ -75,7 +75,8 @@ class Replication {
   size_t count_acknowledged(uint64_t offset) const;
   // Number of those that have synced it in their append-only files.
   size_t count_fsynced(uint64_t offset) const;
-  // Asks all replicas for acknowledgements, at the end of the turn.
+  // Asks all replicas for acknowledgements, at the end of the turn; during a failover when that has
+  // ended.
   void ask_for_acknowledgements() { ask_ = true; }
 
   // --- The stream -------------------------------------------------------------------------------
@@ -171,6 +172,9 @@ class Replication {
   void free_backlog();
   std::optional<server::StreamPlace> place() const;
   void end_turn();
+  // Whether writes are paused until a replica has caught up and replaces this server, be it by
+  // FAILOVER or in a cluster: nothing else should extend the stream meanwhile.
+  bool awaits_successor() const;
   void write_clock();
   void release_held(Replica& replica);
   void release_delayed(int64_t until_ms);

@@ -22,7 +22,8 @@ using namespace server;
 
 namespace {
 
-constexpr size_t kMaxIpBytes = 46;
+// It may be a name: replica-announce-ip.
+constexpr size_t kMaxHostBytes = 255;
 
 // The first steps of SYNC and PSYNC. False when the command needs no synchronization, or an error
 // has been sent.
@@ -101,7 +102,7 @@ void psync(CommandContext& ctx) {
 }
 
 bool announce_ip(CommandContext& ctx, Replica& replica, std::string_view ip) {
-  if (ip.size() > kMaxIpBytes) {
+  if (ip.size() > kMaxHostBytes) {
     ctx.reply.error("ERR REPLCONF ip-address provided by replica instance is too long: " +
                     std::to_string(ip.size()) + " bytes");
     return false;

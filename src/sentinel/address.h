@@ -14,8 +14,11 @@ struct Address {
   // 0: not known any more; the instance is not connected to.
   int port = 0;
 
-  // The same IP address and port.
-  bool operator==(const Address& other) const { return port == other.port && ip == other.ip; }
+  // The same port and IP address, or name while one of them has no IP address.
+  bool operator==(const Address& other) const {
+    if (port != other.port) return false;
+    return ip.empty() || other.ip.empty() ? hostname == other.hostname : ip == other.ip;
+  }
   // Whether `host`, a name or an IP address, and `port` mean this address.
   bool is_at(std::string_view host, int at_port) const {
     return port == at_port && (host == ip || host == hostname);

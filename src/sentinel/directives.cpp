@@ -96,6 +96,11 @@ Result<> current_epoch(Sentinel& sentinel, Words words) {
   return {};
 }
 
+// A name that cannot be resolved now may be later.
+bool may_keep(Sentinel& sentinel, const Address& address) {
+  return !address.ip.empty() || sentinel.settings().resolve_hostnames;
+}
+
 Result<> monitor(Sentinel& sentinel, Words words) {
   int64_t quorum = 0;
   if (!read_number(words[3], 1, INT32_MAX, &quorum)) return fail("Quorum must be 1 or greater.");
@@ -103,9 +108,7 @@ Result<> monitor(Sentinel& sentinel, Words words) {
   if (!base::parse_int64(words[2], &port) || !is_port(port)) return fail("Invalid port number.");
   if (sentinel.find_master(words[0]) != nullptr) return fail("Duplicate master name.");
   const Address address = sentinel.make_address(words[1], static_cast<int>(port));
-  // A name that cannot be resolved now may be later.
-  if (address.ip.empty() && !sentinel.settings().resolve_hostnames)
-    return fail("Can't resolve instance hostname.");
+  if (!may_keep(sentinel, address)) return fail("Can't resolve instance hostname.");
   sentinel.add_master(words[0], address, static_cast<unsigned>(quorum));
   return {};
 }
@@ -203,7 +206,7 @@ Result<> known_replica(Sentinel& sentinel, Words words) {
   int64_t port = 0;
   if (!base::parse_int64(words[2], &port) || !is_port(port)) return fail("Invalid port number.");
   const Address address = sentinel.make_address(words[1], static_cast<int>(port));
-  if (address.ip.empty()) return fail("Wrong hostname or port for replica.");
+  if (!may_keep(sentinel, address)) return fail("Wrong hostname or port for replica.");
   if (sentinel.add_replica(*master, address) != nullptr) return {};
   return fail("Duplicate hostname and port for replica.");
 }
@@ -216,7 +219,7 @@ Result<> known_sentinel(Sentinel& sentinel, Words words) {
   // Without an id it will tell it by its first hello message.
   if (words.size() < 4) return {};
   const Address address = sentinel.make_address(words[1], static_cast<int>(port));
-  if (address.ip.empty()) return fail("Wrong hostname or port for sentinel.");
+  if (!may_keep(sentinel, address)) return fail("Wrong hostname or port for sentinel.");
   if (master->sentinels.contains(words[3])) return fail("Duplicate runid for sentinel.");
   sentinel.add_sentinel(*master, words[3], address);
   return {};
@@ -341,10 +344,7 @@ void add_master(Sentinel& sentinel, const Master& master, const server::Edition&
   const std::string& name = master.name;
   // A replica that was promoted is the master already, and the master will be its replica.
   const Address& current = Sentinel::current_address(master);
-  const auto host = [&](const Address& address) {
-    const std::string& announced = sentinel.announced_host(address);
-    return announced.empty() ? address.hostname : announced;
-  };
+  const auto host = [&](const Address& address) { return sentinel.announced_host(address); };
   lines->add("monitor",
              {name, host(current), std::to_string(current.port), std::to_string(master.quorum)});
   add_master_settings(master, edition, lines);

@@ -97,7 +97,7 @@ bool Discovery::was_up_for(const Instance& instance, int64_t period_ms) {
 bool Discovery::follows(const Replica& replica, const Address& address) const {
   if (address.is_at(replica.master_host, replica.master_port)) return true;
   if (replica.master_port != address.port || is_ip(replica.master_host)) return false;
-  return sentinel_.make_address(replica.master_host, replica.master_port).ip == address.ip;
+  return sentinel_.make_address(replica.master_host, replica.master_port) == address;
 }
 
 void Discovery::correct(Replica& replica) {
@@ -162,11 +162,12 @@ void Discovery::take_hello(std::string_view text) {
 
 PeerSentinel* Discovery::note_sentinel(Master& master, const Hello& hello) {
   const Address address = sentinel_.make_address(hello.ip, hello.port);
-  if (address.ip.empty()) return nullptr;
   const auto known = master.sentinels.find(hello.id);
-  if (known != master.sentinels.end()) {
+  const bool is_known = known != master.sentinels.end();
+  if (is_known && known->second->address == address) return known->second.get();
+  if (address.ip.empty()) return nullptr;
+  if (is_known) {
     PeerSentinel& sentinel = *known->second;
-    if (sentinel.address == address) return &sentinel;
     sentinel_.event(LogLevel::kNotice, "+sentinel-address-switch", master,
                     " ip " + hello.ip + " port " + std::to_string(hello.port) + " for " + hello.id);
     sentinel.address = address;

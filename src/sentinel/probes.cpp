@@ -1,6 +1,7 @@
 #include "sentinel/probes.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "sentinel/hello.h"
 #include "sentinel/sentinel.h"
@@ -60,9 +61,12 @@ void Probes::reconnect(Instance& instance) {
   link.last_reconnect_ms = now;
   Network& network = sentinel_.host().network();
   Address& address = instance.address;
-  // A name may mean another address by now.
-  if (sentinel_.settings().resolve_hostnames && !is_ip(address.hostname))
-    address = sentinel_.make_address(address.hostname, address.port);
+  // A name may mean another address by now. One that is not known at the moment leaves the address
+  // as it is: clients ask for it, and the instance may still be there.
+  if (sentinel_.settings().resolve_hostnames && !is_ip(address.hostname)) {
+    Address resolved = sentinel_.make_address(address.hostname, address.port);
+    if (!resolved.ip.empty()) address = std::move(resolved);
+  }
   if (address.ip.empty()) return;
   if (!link.has_requests()) {
     if (!link.open_requests(network, address, now)) return;

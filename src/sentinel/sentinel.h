@@ -96,9 +96,9 @@ class Sentinel {
   // The address of the master as clients and other Sentinels are told: of the promoted replica from
   // its promotion on.
   static const Address& current_address(const Master& master);
-  // The host of an address as others are told.
+  // The host of an address as others are told; the name as well while it could not be resolved.
   const std::string& announced_host(const Address& address) const {
-    return settings_.announce_hostnames ? address.hostname : address.ip;
+    return settings_.announce_hostnames || address.ip.empty() ? address.hostname : address.ip;
   }
 
   // --- Telling

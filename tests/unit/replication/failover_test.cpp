@@ -4,6 +4,7 @@
 #include <string>
 
 #include "replication/replica_role.h"
+#include "server/client/pause.h"
 #include "unit/catch.h"
 #include "unit/replication/master_fixture.h"
 
@@ -100,6 +101,39 @@ TEST_CASE("a replica that does not catch up in time ends the attempt, unless it 
   pair.advance_ms(600);
   pair.tick();
   CHECK(pair.state() == "failover-in-progress");
+}
+
+TEST_CASE("a timeout near the end of time is no short one") {
+  Pair pair;
+  pair.user.run("SET key 1");
+  CHECK(pair.user.run("FAILOVER TO host 7777 TIMEOUT 9223372036854775807") == kOk);
+  pair.tick();
+  CHECK(pair.state() == "waiting-for-sync");
+}
+
+TEST_CASE("the stream does not go on while a replica catches up to replace the server") {
+  Pair pair;
+  pair.user.run("CONFIG SET repl-ping-replica-period 1");
+  pair.user.run("SET key 1");
+  pair.tick();
+  pair.replica.take_output();
+  // As a cluster's manual failover does.
+  using server::PauseControl;
+  PauseControl& pauses = pair.server.pauses();
+  pauses.pause(PauseControl::Reason::kFailover, PauseControl::Kind::kWrites,
+               PauseControl::kForEver);
+  const uint64_t offset = pair.replication->offset();
+  TestClient waiting(pair);
+  CHECK(waiting.run("WAIT 2 0").empty());
+  pair.advance_seconds(3);
+  CHECK(pair.replication->offset() == offset);
+  CHECK(pair.replica.take_output().empty());
+
+  pauses.unpause(PauseControl::Reason::kFailover);
+  pair.tick();
+  CHECK(pair.replica.take_output().find(bulks({"REPLCONF", "GETACK", "*"})) != std::string::npos);
+  pair.advance_seconds(2);
+  CHECK(pair.replica.take_output().find(bulks({"ping"})) != std::string::npos);
 }
 
 TEST_CASE("FAILOVER ABORT leaves a master, however far it has come") {

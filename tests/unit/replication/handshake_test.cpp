@@ -133,9 +133,10 @@ TEST_CASE("On the RDB channel a replica says at once whose dataset it wants") {
                                   .main_client_id = "17"};
   Talk talk(introduction);
   CHECK(talk.handshake.begin() == bulks({"AUTH", "secret"}));
-  CHECK(talk.after("+OK") ==
-        bulks({"REPLCONF", "capa", "eof", "rdb-only", "1", "rdb-channel", "1", "main-ch-client-id",
-               "17", "listening-port", "7000", "ip-address", "host"}));
+  CHECK(talk.after("+OK") == bulks({"REPLCONF", "ip-address", "host"}) +
+                                 bulks({"REPLCONF", "capa", "eof", "rdb-only", "1", "rdb-channel",
+                                        "1", "main-ch-client-id", "17", "listening-port", "7000"}));
+  CHECK(talk.after("+OK").empty());
   CHECK(talk.after("+OK") == bulks({"PSYNC", "?", "-1"}));
   talk.after("+FULLRESYNC " + kId + " 17");
   CHECK(talk.result == Result::kFullResync);
@@ -143,8 +144,22 @@ TEST_CASE("On the RDB channel a replica says at once whose dataset it wants") {
   Talk refused(introduction);
   refused.handshake.begin();
   refused.after("+OK");
+  refused.after("+OK");
   refused.after("-ERR Unrecognized RDB client id: 17");
   CHECK(refused.result == Result::kFailed);
+}
+
+TEST_CASE("A master that refuses the announced address may still give the dataset by the channel") {
+  Talk talk({.user = "",
+             .password = "",
+             .port = 7000,
+             .ip = std::string(256, 'a'),
+             .resume = {},
+             .main_client_id = "17"});
+  talk.handshake.begin();
+  talk.after("-ERR REPLCONF ip-address provided by replica instance is too long: 256 bytes");
+  CHECK(talk.result == Result::kGoesOn);
+  CHECK(talk.after("+OK") == bulks({"PSYNC", "?", "-1"}));
 }
 
 namespace {
@@ -171,6 +186,7 @@ struct DualTalk {
     main.after("+DUALCHANNELSYNC");
     channel.handshake.begin();
     channel.after("+OK");
+    channel.after("+OK");
   }
   Talk main;
   Talk channel;
@@ -196,9 +212,10 @@ TEST_CASE("In Valkey's form the channel tells the main connection where to conti
                 .ip = "host",
                 .resume = {},
                 .is_dual_channel = true});
-  CHECK(channel.handshake.begin() ==
-        bulks({"REPLCONF", "capa", "eof", "rdb-only", "1", "rdb-channel", "1", "listening-port",
-               "7000", "ip-address", "host"}));
+  CHECK(channel.handshake.begin() == bulks({"REPLCONF", "ip-address", "host"}) +
+                                         bulks({"REPLCONF", "capa", "eof", "rdb-only", "1",
+                                                "rdb-channel", "1", "listening-port", "7000"}));
+  CHECK(channel.after("+OK").empty());
   CHECK(channel.after("+OK") == "SYNC\r\n");
 
   DualTalk dual;

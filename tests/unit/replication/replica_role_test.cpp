@@ -378,6 +378,31 @@ TEST_CASE("ROLE tells how far the link is") {
   CHECK(user.run("REPLICAOF master 6379") == status("OK Already connected to specified master"));
 }
 
+TEST_CASE("A master whose dataset broke off is told a version of Valkey, which it may lack") {
+  ReplicaServer f;
+  TestClient user(f);
+  PlayedMaster master(f);
+  const auto introduces_itself = [&] {
+    f.replica_role().link()->connected(nullptr);
+    return master.says("+PONG\r\n");
+  };
+  const std::string version = bulk("version") + bulk("9.0.0");
+  user.run("REPLICAOF master 6379");
+  CHECK(introduces_itself().find(version) == std::string::npos);
+  // Before it began with a dataset, this says nothing.
+  f.replica_role().link()->on_disconnect();
+  f.advance_seconds(1);
+  f.tick();
+  CHECK(introduces_itself().find(version) == std::string::npos);
+  master.says("+OK\r\n+OK\r\n+FULLRESYNC " + kId + " 100\r\n");
+  f.replica_role().link()->on_disconnect();
+  f.advance_seconds(1);
+  f.tick();
+  CHECK(introduces_itself().find(version) != std::string::npos);
+  user.run("REPLICAOF other 6379");
+  CHECK(introduces_itself().find(version) == std::string::npos);
+}
+
 TEST_CASE("A master that is silent for too long is left, and tried again") {
   LinkedReplica f("repl-timeout 5\n");
   f.advance_seconds(5);

@@ -1,5 +1,7 @@
 #include "replication/replication.h"
 
+#include <unistd.h>
+
 #include <string>
 
 #include "server/memory_limit.h"
@@ -321,6 +323,21 @@ TEST_CASE("the backlog goes when there were no replicas for long, and the histor
   CHECK(master.server.replication_id() != id);
 }
 
+TEST_CASE("a file that was made for replicas alone is removed when they have it") {
+  const std::string del = "repl-diskless-sync no\nrdb-del-sync-files yes\n";
+  const auto remains = [](const std::string& settings) {
+    Master master(settings);
+    TestClient replica(master);
+    REQUIRE(replica.run("PSYNC ? -1").starts_with("+FULLRESYNC"));
+    CHECK(master.finish_sync(replica, "DATASET") == "$7\r\nDATASET");
+    return access(master.snapshots->path().c_str(), F_OK) == 0;
+  };
+  CHECK_FALSE(remains(del + "save \"\""));
+  CHECK(remains(del + "save \"\"\nappendonly yes"));
+  CHECK(remains(del + "save 60 1"));
+  CHECK(remains("repl-diskless-sync no\nsave \"\""));
+}
+
 TEST_CASE("WAIT ends when enough replicas have acknowledged what the client wrote") {
   Master master;
   Follower first(master);
@@ -598,11 +615,11 @@ TEST_CASE("PSYNC and REPLCONF refuse what no replica says") {
   Master master;
   TestClient replica(master);
   CHECK(replica.run("PSYNC ? one") == error("ERR value is not an integer or out of range"));
-  // As long as the longest text of an address, and one byte more.
-  const std::string longest(46, '1');
+  // As long as the longest name of a host, and one byte more.
+  const std::string longest(255, 'h');
   CHECK(replica.run("REPLCONF ip-address " + longest) == kOk);
-  CHECK(replica.run("REPLCONF ip-address " + longest + "1") ==
-        error("ERR REPLCONF ip-address provided by replica instance is too long: 47 bytes"));
+  CHECK(replica.run("REPLCONF ip-address " + longest + "h") ==
+        error("ERR REPLCONF ip-address provided by replica instance is too long: 256 bytes"));
   CHECK(replica.run("REPLCONF set-cluster-node-id x") ==
         error("ERR Unrecognized REPLCONF option: set-cluster-node-id"));
   Master valkey("emulate \"valkey 9.1\"\n");

@@ -110,6 +110,31 @@ TEST_CASE("Settings that are as they would be are not written", "[sentinel]") {
   }
 }
 
+TEST_CASE("Replicas and Sentinels whose names cannot be resolved are kept until they can be",
+          "[sentinel]") {
+  World world(5);
+  Node node(world, "10.0.1.1", kId);
+  const std::vector<std::string> known = {
+      "sentinel resolve-hostnames yes",
+      "sentinel monitor m main.test 6379 2",
+      "sentinel known-replica m one.test 6380",
+      "sentinel known-replica m two.test 6380",
+      "sentinel known-sentinel m three.test 26380 " + std::string(40, 'b'),
+  };
+  REQUIRE(apply(node.sentinel(), known) == "");
+  const std::vector<std::string> written = directive_lines(node.sentinel());
+  for (const std::string& line : known)
+    CHECK(std::count(written.begin(), written.end(), line) == 1);
+  CHECK(apply(node.sentinel(), {"sentinel known-replica m one.test 6380"}) ==
+        "Duplicate hostname and port for replica.");
+
+  // When the master tells of it first, it is the replica that is known.
+  world.names["one.test"] = "10.0.0.2";
+  const Address resolved = node.sentinel().make_address("one.test", 6380);
+  CHECK(resolved.ip == "10.0.0.2");
+  CHECK(node.sentinel().add_replica(*node.sentinel().find_master("m"), resolved) == nullptr);
+}
+
 TEST_CASE("Directives that are wrong are refused with the reason", "[sentinel]") {
   World world(4);
   Node node(world, "10.0.1.1", kId);
@@ -152,6 +177,9 @@ TEST_CASE("Directives that are wrong are refused with the reason", "[sentinel]")
   REQUIRE(refused("sentinel known-replica m 127.0.0.1 6380") == "");
   CHECK(refused("sentinel known-replica m 127.0.0.1 6380") ==
         "Duplicate hostname and port for replica.");
+  CHECK(refused("sentinel known-replica m nowhere 6380") == "Wrong hostname or port for replica.");
+  CHECK(refused("sentinel known-sentinel m nowhere 26380 " + kId) ==
+        "Wrong hostname or port for sentinel.");
   CHECK(refused("sentinel known-replica m 127.0.0.1 x") == "Invalid port number.");
   CHECK(refused("sentinel known-replica m 127.0.0.1 65536") == "Invalid port number.");
   CHECK(refused("sentinel known-replica m 127.0.0.1 -1") == "Invalid port number.");

@@ -67,6 +67,63 @@ TEST_CASE("A master that dies is replaced by its replica with the most data", "[
   }
 }
 
+TEST_CASE("Instances whose names are gone keep their addresses, and are replicas when they return",
+          "[sentinel]") {
+  World world(24);
+  world.build(2, 1, 1);
+  for (const auto& server : world.servers()) {
+    server->name = "host-" + server->ip;
+    world.names[server->name] = server->ip;
+  }
+  Node& node = *world.nodes()[0];
+  node.sentinel().settings().resolve_hostnames = true;
+  node.master().address = node.sentinel().make_address("host-10.0.0.1", 6379);
+  discover(world);
+  FakeServer& old = *world.server_at("10.0.0.1");
+  FakeServer& other = *world.server_at("10.0.0.3");
+  for (FakeServer* const server : {&old, &other}) {
+    server->up = false;
+    world.names.erase(server->name);
+  }
+  bool forgotten = false;
+  REQUIRE(world.run_until(
+      [&] {
+        forgotten = forgotten || node.master().address.ip.empty();
+        return world.is_settled();
+      },
+      120 * kSecond));
+  CHECK_FALSE(forgotten);
+  CHECK(world.agreed_master()->ip == "10.0.0.2");
+  CHECK(node.master().replicas.size() == 2);
+
+  old.up = other.up = true;
+  CHECK(world.run_until(
+      [&] { return old.master_ip == "10.0.0.2" && other.master_ip == "10.0.0.2"; }, 120 * kSecond));
+}
+
+TEST_CASE("A Sentinel whose name is gone is heard all the same", "[sentinel]") {
+  World world(25);
+  world.build(0, 1, 1);
+  Node& node = *world.nodes()[0];
+  node.sentinel().settings().resolve_hostnames = true;
+  world.names["peer.test"] = "10.0.1.9";
+  Hello hello{.ip = "peer.test",
+              .port = 26379,
+              .id = std::string(40, 'c'),
+              .current_epoch = 1,
+              .master_name = "mymaster",
+              .master_host = "10.0.0.1",
+              .master_port = 6379,
+              .master_config_epoch = 0};
+  node.sentinel().discovery().take_hello(format_hello(hello));
+  REQUIRE(node.master().sentinels.size() == 1);
+  world.names.clear();
+  hello.current_epoch = 7;
+  node.sentinel().discovery().take_hello(format_hello(hello));
+  CHECK(node.sentinel().current_epoch() == 7);
+  CHECK(node.master().sentinels.at(hello.id)->address.ip == "10.0.1.9");
+}
+
 TEST_CASE("Priority 0 is never promoted, and a lesser priority is preferred", "[sentinel]") {
   World world(3);
   world.build(3, 3, 2);

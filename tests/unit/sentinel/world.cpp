@@ -160,6 +160,11 @@ uint64_t Node::random_below(uint64_t bound) {
   return world_.random().below(bound);
 }
 
+std::string Node::resolve(const std::string& name) {
+  const auto found = world_.names.find(name);
+  return found != world_.names.end() ? found->second : "";
+}
+
 void Node::publish(std::string_view channel, std::string_view message) {
   events_.emplace_back(channel, message);
   if (channel == "+elected-leader") world_.elected[master().failover_epoch].insert(ip);
@@ -419,8 +424,8 @@ std::string World::info_of(const FakeServer& server) {
     for (const auto& replica : servers_) {
       if (!replica->up || replica->master_ip != server.ip || !reaches(replica->ip, server.ip))
         continue;
-      text +=
-          "slave" + std::to_string(number++) + ":ip=" + replica->ip + ",port=6379,state=online\r\n";
+      const std::string& host = replica->name.empty() ? replica->ip : replica->name;
+      text += "slave" + std::to_string(number++) + ":ip=" + host + ",port=6379,state=online\r\n";
     }
     return text;
   }

@@ -24,6 +24,7 @@ class Wire;
 // A server as far as a Sentinel sees it: it answers PING, INFO, SUBSCRIBE, PUBLISH and SLAVEOF.
 struct FakeServer {
   std::string ip;
+  std::string name;  // what a replica announces to its master; empty: its IP address
   int port = 6379;
   std::string run_id;
   bool up = true;       // else connections are refused
@@ -69,7 +70,7 @@ class Node final : public Host, private Network {
   Network& network() override { return *this; }
   int port() override { return 26379; }
   std::string password() override { return {}; }
-  std::string resolve(const std::string&) override { return {}; }
+  std::string resolve(const std::string& name) override;
   void log(base::LogLevel, std::string_view) override {}
   void publish(std::string_view channel, std::string_view message) override;
   bool save() override;
@@ -110,6 +111,8 @@ class World {
   bool reaches(const std::string& from, const std::string& to) const {
     return group_.contains(from) == group_.contains(to);
   }
+  // The names of hosts that can be resolved, with their IP addresses.
+  std::map<std::string, std::string> names;
   // The chance that a message breaks its connection, and the longest delay of one.
   double breaks = 0;
   int64_t longest_delay_ms = 5;
