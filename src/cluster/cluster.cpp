@@ -199,7 +199,11 @@ bool Cluster::listen() {
 }
 
 bool Cluster::claim_loaded_slots() {
-  if (myself().is_replica()) return true;
+  if (myself().is_replica()) {
+    // Started with nothing, it is like one that has just come.
+    is_new_in_shard_ = !has_keys() && server_.replication_offset() == 0;
+    return true;
+  }
   // Keys of other nodes' slots were left over by a migration that has ended without this node;
   // before Redis 8.4 they were taken for an import that goes on.
   const bool trims = slot_migration_.is_available();
@@ -272,10 +276,26 @@ std::vector<Node*> Cluster::shard() const {
   return nodes;
 }
 
+bool Cluster::has_dataset() const {
+  const replication::ReplicaRole& role = server_.layer<replication::Replication>().replica_role();
+  if (is_new_in_shard_ || role.installs_dataset()) return false;
+  // After an error in the stream the place is lost, but not the dataset. One that could not be
+  // loaded leaves neither place nor keys.
+  return role.knows_place() || has_keys();
+}
+
+bool Cluster::is_synchronized() const {
+  return has_dataset() && server_.layer<replication::Replication>().replica_role().connected();
+}
+
+bool Cluster::has_keys() const {
+  return !std::ranges::all_of(server_.databases(), [](const auto& each) { return each->empty(); });
+}
+
 uint64_t Cluster::offset() const {
   if (myself().is_replica()) {
     const replication::ReplicaRole& role = server_.layer<replication::Replication>().replica_role();
-    if (is_new_in_shard_ || !role.knows_place() || role.installs_dataset()) return 0;
+    if (!has_dataset() || !role.knows_place()) return 0;
   }
   return static_cast<uint64_t>(std::max<int64_t>(server_.replication_offset(), 0));
 }
@@ -298,7 +318,8 @@ Message Cluster::message(MessageType type) {
   if (node.master != nullptr && node.master->has(kFailing)) message.flags |= kMasterFails;
   message.down = !up_;
   message.message_flags = kKnowsExtensions;
-  if (handover_.successor() != nullptr) message.message_flags |= kWritesPaused;
+  // A script that was busy before the pause writes until it ends.
+  if (handover_.successor() != nullptr && !is_occupied()) message.message_flags |= kWritesPaused;
   return message;
 }
 
@@ -317,12 +338,13 @@ void Cluster::reconcile() {
   unreconciled_ = true;
   if (is_occupied()) return;
   unreconciled_ = false;
+  // What ends with this node's last slots has succeeded; as a replica it would be given up.
+  slot_migration_.slots_changed();
+  slot_jobs_.slots_changed();
   align_role();
   update_state();
   if (const Node* master = shard_master(); master != nullptr)
     slot_stats_.slots_changed(master->slots);
-  slot_migration_.slots_changed();
-  slot_jobs_.slots_changed();
   delete_lost_keys();
   disconnect_unserved_clients();
 }
@@ -434,6 +456,8 @@ void Cluster::replicate_from(Node& master) {
   handover_.reset();
   election_.reset();
   changed();
+  // The tick, which calls this too, does not reconcile by itself.
+  unreconciled_ = true;
   gossip_.broadcast_pong();
 }
 

@@ -136,6 +136,13 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   // The replication offset of this node. 0 for a replica that has not its master's dataset yet:
   // other nodes do not send clients to it, and it is behind the other replicas in an election.
   uint64_t offset() const;
+  // Whether there is any key, of whatever database.
+  bool has_keys() const;
+  // Whether this replica has its shard's dataset, be it an old one: not while the first one, or
+  // another in its place, has yet to come.
+  bool has_dataset() const;
+  // Whether it has, and gets its master's stream.
+  bool is_synchronized() const;
 
   // To be called ten times a second where there is no loop.
   void tick();
@@ -205,7 +212,7 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   bool save_fails_ = false;  // the node file, where the node goes on without it
   bool unreconciled_ = false;
   bool is_new_in_shard_ =
-      false;  // a replica that has another shard's dataset until it is synchronised
+      false;  // a replica that has another shard's dataset, or none, until it is synchronised
   SlotSet lost_;
   int64_t minority_ms_ = 0;     // the last time this node was in a minority
   int64_t serves_from_ms_ = 0;  // a master that restarts serves from then on, after it has heard

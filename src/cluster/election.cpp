@@ -50,7 +50,8 @@ bool Election::may_stand() const {
   if (!myself.is_replica() || myself.master == nullptr || myself.master->slots.empty())
     return false;
   if (cluster_.handover().may_begin()) return true;
-  return myself.master->has(kFailing) && !myself.has(kNoFailover) && !data_is_too_old();
+  return myself.master->has(kFailing) && !myself.has(kNoFailover) && cluster_.has_dataset() &&
+         !data_is_too_old();
 }
 
 bool Election::data_is_too_old() const {

@@ -43,8 +43,9 @@ void Handover::asked(Node& sender) {
   if (sender.master != &cluster_.myself()) return;
   server::Server& server = cluster_.server();
   reset();
-  // The stream must not go on behind the offset that the successor waits for.
+  // What comes to this node from here on would not be its successor's.
   cluster_.slot_migration().cancel_all("Cancelled due to failover");
+  cluster_.slot_jobs().end_imports();
   deadline_ms_ = server.machine_ms() + timeout_ms(cluster_);
   successor_ = &sender;
   // Writes stay paused until the new master is known.
@@ -61,7 +62,9 @@ void Handover::tick() {
     log.warning("Manual failover timed out.");
     return reset();
   }
-  if (!wanted_offset_ || may_begin_ || *wanted_offset_ != cluster_.offset()) return;
+  if (!wanted_offset_ || may_begin_ || !cluster_.is_synchronized()) return;
+  // What the stream brings behind that offset is no write: those are paused.
+  if (cluster_.offset() < *wanted_offset_) return;
   log.notice("All master replication stream processed, manual failover can start.");
   may_begin_ = true;
 }

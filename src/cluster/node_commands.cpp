@@ -7,6 +7,8 @@
 #include "base/text/number.h"
 #include "cluster/cluster.h"
 #include "cluster/slot_commands.h"
+#include "replication/replica_role.h"
+#include "replication/replication.h"
 #include "server/client/client_info.h"
 #include "server/command/command_context.h"
 #include "server/command/help.h"
@@ -33,10 +35,11 @@ void log_request(CommandContext& ctx, const std::string& what) {
 }
 
 void flush_dataset(CommandContext& ctx) {
-  if (!ctx.db.empty()) {
-    ctx.events.clearing(ctx.db);
-    ctx.events.count(ctx.db.size());
-    ctx.db.clear(/*lazily=*/true);
+  for (const auto& database : ctx.server.databases()) {
+    if (database->empty()) continue;
+    ctx.events.clearing(*database);
+    ctx.events.count(database->size());
+    database->clear(/*lazily=*/true);
   }
   ctx.events.flushed();
   ctx.server.hooks().dataset_flushed.run();
@@ -71,14 +74,16 @@ void cluster_meet(CommandContext& ctx, Cluster& cluster) {
 void cluster_forget(CommandContext& ctx, Cluster& cluster) {
   const std::string id(ctx.args[2]);
   Node* const node = cluster.nodes().find(id);
+  // As gossip sees it, which the time of the data does not move.
+  const int64_t now_ms = ctx.server.machine_ms();
   // Another node's gossip may have forgotten it here before.
-  if (node == nullptr && cluster.nodes().is_forgotten(id, ctx.now_ms())) return ctx.reply.ok();
+  if (node == nullptr && cluster.nodes().is_forgotten(id, now_ms)) return ctx.reply.ok();
   if (read_node(ctx, cluster) == nullptr) return;
   if (node->is_myself()) return ctx.reply.error("ERR I tried hard but I can't forget myself...");
   if (node == cluster.myself().master) return ctx.reply.error("ERR Can't forget my master!");
   constexpr int64_t kSecondMs = 1000;
   const int64_t seconds = ctx.server.settings().cluster_blacklist_ttl;
-  cluster.nodes().forget(id, ctx.now_ms() + seconds * kSecondMs);
+  cluster.nodes().forget(id, now_ms + seconds * kSecondMs);
   cluster.remove(*node);
   log_request(ctx, "Cluster node " + id + " was forgotten");
   commit_and_confirm(ctx, cluster);
@@ -106,7 +111,7 @@ void cluster_replicate(CommandContext& ctx, Cluster& cluster) {
   if (node == &myself) return ctx.reply.error("ERR Can't replicate myself");
   if (!node->is_master())
     return ctx.reply.error("ERR I can only replicate a master, not a replica.");
-  if (myself.is_master() && (!myself.slots.empty() || !ctx.db.empty())) {
+  if (myself.is_master() && (!myself.slots.empty() || cluster.has_keys())) {
     return ctx.reply.error(
         "ERR To set a master the node must be empty and without assigned slots.");
   }
@@ -200,12 +205,13 @@ void cluster_reset(CommandContext& ctx, Cluster& cluster) {
   const bool hard = ctx.args.size() == 3 && is_word(ctx.args[2], "HARD");
   if (ctx.args.size() == 3 && !hard && !is_word(ctx.args[2], "SOFT")) return ctx.syntax_error();
   const bool was_replica = cluster.myself().is_replica();
-  if (!was_replica && !ctx.db.empty()) {
+  if (!was_replica && cluster.has_keys()) {
     return ctx.reply.error("ERR CLUSTER RESET can't be called with master nodes containing keys");
   }
   cluster.reset(hard);
   if (!commit(ctx, cluster)) return;
-  // A replica's dataset is its former master's.
+  // A replica's dataset is its former master's, and so is the one that it may be loading.
+  ctx.server.layer<replication::Replication>().replica_role().give_up_dataset();
   if (was_replica) flush_dataset(ctx);
   ctx.reply.ok();
 }

@@ -210,7 +210,9 @@ void make_on_replicas_first(CommandContext& ctx, Cluster& cluster, int slot, int
     send(read_and_make(cluster, slot, views), client.reply);
   };
   // As with WAIT, 0 is for as long as it takes.
-  const int64_t deadline_ms = timeout_ms == 0 ? 0 : ctx.server.now_ms() + timeout_ms;
+  const int64_t now_ms = ctx.server.now_ms();
+  const int64_t deadline_ms =
+      timeout_ms == 0 ? 0 : now_ms + std::min(timeout_ms, INT64_MAX - now_ms);
   ctx.server.layer<replication::Replication>().waits().wait_for_stream(
       client, online_replicas(cluster), deadline_ms, done);
 }

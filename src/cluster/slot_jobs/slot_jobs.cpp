@@ -6,6 +6,7 @@
 #include "cluster/cluster.h"
 #include "cluster/slot_keys.h"
 #include "server/client/client.h"
+#include "server/client/pause.h"
 #include "server/server.h"
 
 namespace latchkey::cluster {
@@ -90,6 +91,10 @@ size_t SlotJobs::cancel_all() {
   return count;
 }
 
+void SlotJobs::end_imports() {
+  while (!receivers_.empty()) end_import(receivers_.back()->job(), JobState::kFailed, kFailover);
+}
+
 bool SlotJobs::may_pause_writes() const {
   return !hold_back.pause && std::ranges::none_of(senders_, [](const auto& sender) {
     return sender->has_paused_writes();
@@ -114,6 +119,9 @@ base::Result<> SlotJobs::establish(server::Client& from, const Establishment& wa
   const NodeTable& nodes = cluster_.nodes();
   if (cluster_.myself().is_replica())
     return base::fail("Slot migration can only be used on primary nodes.");
+  // The replica that is about to replace this node would not get all of them.
+  if (server_.pauses().pauses_for(server::PauseControl::Reason::kFailover))
+    return base::fail("Target node is being replaced by its replica");
   const Node* const source = nodes.find(wanted.source);
   if (source == nullptr) return base::fail("Target node does not know the source node");
   if (source == &cluster_.myself()) return base::fail("Source node is target node itself");
@@ -256,8 +264,7 @@ void SlotJobs::role_changed() {
   if (server_.is_replica()) {
     while (!senders_.empty())
       end(senders_.back()->job(), JobState::kFailed, "Slots are no longer owned by myself");
-    while (!receivers_.empty()) end_import(receivers_.back()->job(), JobState::kFailed, kFailover);
-    return;
+    return end_imports();
   }
   end_adopted(kFailover);
 }

@@ -77,6 +77,8 @@ class SlotJobs final : private JobSender::Host,
   void send(const SlotSet& slots, const Node& target);
   // Ends all jobs that send. Returns how many.
   size_t cancel_all();
+  // Ends all jobs that receive: a replica replaces this node.
+  void end_imports();
 
   struct Establishment {
     std::string_view source;

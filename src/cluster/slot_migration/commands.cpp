@@ -75,7 +75,7 @@ void import(CommandContext& ctx, Cluster& cluster) {
   SlotSet slots;
   if (!read_ranges(ctx, words, &slots)) return;
   if (cluster.myself().is_replica())
-    return ctx.reply.error("ERR CLUSTER MIGRATION IMPORT not allowed on replica.");
+    return ctx.reply.error("ERR slot migration not allowed on replica.");
   const base::Result<> checked = check_import(cluster, slots);
   if (!checked) return ctx.reply.error(checked.error());
   ctx.reply.bulk(cluster.slot_migration().import(slots));

@@ -392,6 +392,7 @@ void SlotMigration::look_at_failed_export() {
 }
 
 void SlotMigration::slots_changed() {
+  if (id_of_master() != importing_master_) forget_imports_of_master();
   std::vector<SlotTask*> imports;
   for (const auto& task : tasks_.active()) {
     if (task->import) imports.push_back(task.get());
@@ -421,9 +422,18 @@ void SlotMigration::role_changed() {
     cancel_all("Cancelled due to failover");
     return;
   }
-  for (const auto& [id, slots] : of_master_) hide(slots, false);
-  of_master_.clear();
+  forget_imports_of_master();
   trim_unowned();
+}
+
+std::string SlotMigration::id_of_master() const {
+  const Node* const master = cluster_.shard_master();
+  return master != nullptr ? master->id : std::string();
+}
+
+// Nobody will tell how they end: neither another master, nor one that has become a replica.
+void SlotMigration::forget_imports_of_master() {
+  for (const auto& [id, slots] : std::exchange(of_master_, {})) hide(slots, false);
 }
 
 void SlotMigration::dataset_replacing() {
@@ -516,6 +526,7 @@ bool SlotMigration::told_of_task(std::string_view text) {
   if (!ends) {
     // What was left over from before must be gone before new keys come.
     trimmer_.finish(slots);
+    importing_master_ = id_of_master();
     of_master_[id] = slots;
     hide(slots, true);
   } else if (of_master_.erase(id) > 0) {

@@ -159,6 +159,8 @@ class SlotMigration final : private Importer::Host,
   void tell_replicas(const SlotTask& task, std::string_view state);
   void listen();
   void role_changed();
+  std::string id_of_master() const;
+  void forget_imports_of_master();
   void dataset_replacing();
 
   Cluster& cluster_;
@@ -174,8 +176,9 @@ class SlotMigration final : private Importer::Host,
   std::vector<std::unique_ptr<Importer>> stopped_importers_;
   std::vector<std::unique_ptr<Exporter>> stopped_exporters_;
   std::map<std::string, int64_t, std::less<>> retry_ms_;  // when a failed import begins again
-  // On a replica: what its master imports, by the task's id.
+  // On a replica: what its master imports, by the task's id; and that master.
   std::map<std::string, SlotSet, std::less<>> of_master_;
+  std::string importing_master_;
   std::string fail_channel_;
   std::string fail_state_;
   size_t most_input_ = 0;

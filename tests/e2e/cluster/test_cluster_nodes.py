@@ -135,6 +135,28 @@ class Restarts(ClusterTestCase):
             self.eventually(lambda: sorted(other.call("KEYS", "*")) == ["before", "meanwhile"], "the keys")
 
 
+    def test_a_replica_that_is_reset_puts_no_dataset_in_place(self):
+        """Not even the one that it is loading beside the present one."""
+        servers = master, replica = self.start([None] * 2, cluster_require_full_coverage="no", repl_diskless_load="swapdb",
+                                               repl_diskless_sync_delay="0", loading_process_events_interval_bytes="1024")
+        with master.connect() as client, replica.connect() as other:
+            client.call("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
+            client.call("CLUSTER", "MEET", "127.0.0.1", replica.port)
+            self.wait_until_up(servers)
+            other.call("CLUSTER", "REPLICATE", self.identity(master))
+            self.eventually(lambda: self.link_is_up(replica), "the link")
+            other.call("CONFIG", "SET", "key-load-delay", "20000")
+            client.call("CONFIG", "SET", "repl-backlog-size", "16384")
+            client.call("CLIENT", "KILL", "TYPE", "replica")
+            for number in range(300):
+                client.call("SET", "key:%d" % number, "x" * 1000)
+            self.eventually(lambda: "async_loading:1" in other.call("INFO", "persistence"), "loading")
+            self.assertEqual(other.call("CLUSTER", "RESET"), "OK")
+            other.call("CONFIG", "SET", "key-load-delay", "0")
+            self.eventually(lambda: self.role(replica) == "master", "the role")
+            self.assertEqual(other.call("DBSIZE"), 0)
+
+
 class Reshaping(ClusterTestCase):
     def test_a_cluster_is_made_resharded_and_rebalanced(self):
         servers = self.start([None] * 4)

@@ -1,6 +1,7 @@
 // Whom a master gives its vote.
 #include "cluster/election.h"
 
+#include "replication/master_session.h"
 #include "unit/catch.h"
 #include "unit/cluster/several_nodes.h"
 
@@ -129,7 +130,10 @@ namespace {
 struct Standing {
   explicit Standing(std::string_view settings = {}) : nodes(5, settings) {
     nodes.make_cluster(3);
-    for (const size_t replica : {3, 4}) nodes[replica].run("CLUSTER REPLICATE " + nodes[2].id());
+    for (const size_t replica : {3, 4}) {
+      nodes[replica].run("CLUSTER REPLICATE " + nodes[2].id());
+      nodes.synchronize(replica);
+    }
     constexpr int64_t kLongEnoughMs = 3000;
     nodes.pass(kLongEnoughMs);
   }
@@ -217,6 +221,45 @@ TEST_CASE("Only a replica of a failing master with slots stands", "[cluster]") {
   }
 }
 
+TEST_CASE("Only a replica that has a dataset stands", "[cluster]") {
+  Standing standing(kAnyData);
+  ClusterNode& replica = standing.nodes[3];
+  server::Client& master = replica.replica_role().session()->client();
+  bool stands = true;
+  SECTION("its link may be lost") {
+    master.close();
+  }
+  SECTION("and its place in the stream, too") {
+    leave(replica.server.server, "a");
+    std::string nonsense = "*x\r\n";
+    master.on_input(nonsense);
+    REQUIRE_FALSE(replica.replica_role().knows_place());
+  }
+  SECTION("but nothing is left of a dataset that could not be loaded") {
+    std::string nonsense = "*x\r\n";
+    master.on_input(nonsense);
+    REQUIRE_FALSE(replica.replica_role().knows_place());
+    stands = false;
+  }
+  SECTION("one that has come from another shard has that one's, until it is synchronised") {
+    replica.run("CLUSTER REPLICATE " + standing.nodes[1].id());
+    replica.run("CLUSTER REPLICATE " + standing.nodes[2].id());
+    standing.nodes.pass(1000);
+    stands = false;
+  }
+  SECTION("and one that was started with nothing has nothing") {
+    REQUIRE(replica.cluster->claim_loaded_slots());
+    stands = false;
+  }
+  standing.node(2).set(cluster::kFailing);
+  CHECK((standing.ask_within(kLongMs) <= kLongMs) == stands);
+  // Who is asked to take over does so in any case.
+  if (stands) return;
+  CHECK(replica.run("CLUSTER FAILOVER FORCE") == kOk);
+  standing.tick_after(1);
+  CHECK(standing.election().in_progress());
+}
+
 TEST_CASE("An election that is not won expires, and is begun again", "[cluster]") {
   Standing standing(kAnyData);
   standing.node(4).set(cluster::kNoFailover);
@@ -277,8 +320,10 @@ TEST_CASE("The best replica of Valkey 9.1 begins at once, and others wait", "[cl
     Nodes nodes(5, "cluster-replica-validity-factor 0\n" +
                        std::string(valkey ? "emulate \"valkey 9.1\"\n" : ""));
     nodes.make_cluster(3);
-    nodes[3].run("CLUSTER REPLICATE " + nodes[2].id());
-    nodes[4].run("CLUSTER REPLICATE " + nodes[2].id());
+    for (const size_t replica : {3, 4}) {
+      nodes[replica].run("CLUSTER REPLICATE " + nodes[2].id());
+      nodes.synchronize(replica);
+    }
     constexpr int64_t kLongEnoughMs = 6000;
     nodes.pass(kLongEnoughMs);
     nodes.cut_off(2);

@@ -77,6 +77,20 @@ TEST_CASE("A slot is moved when the replicas of Valkey have heard of it", "[clus
   }
 }
 
+TEST_CASE("A slot is moved as well for a client that wants no reply", "[cluster]") {
+  Nodes nodes(2, "emulate \"valkey 9.1\"\n");
+  nodes.make_cluster(2);
+  ClusterNode& node = nodes[0];
+  PlayedReplica replica(node, "listening-port 7777 capa psync2 version 9.1.0");
+  node.run(std::string("CLIENT REPLY ") + GENERATE("OFF", "SKIP"));
+  node.run("CLUSTER SETSLOT 100 MIGRATING " + nodes[1].id());
+  node.server.tick();
+  CHECK(moves(node).empty());
+  replica.acknowledge(node);
+  CHECK(moves(node) == "100>" + nodes[1].id() + ",");
+  CHECK(node.client->take_output().empty());
+}
+
 TEST_CASE("The patience of SETSLOT with replicas can be said", "[cluster]") {
   Nodes nodes(2, "emulate \"valkey 9.1\"\n");
   nodes.make_cluster(2);
@@ -95,6 +109,14 @@ TEST_CASE("The patience of SETSLOT with replicas can be said", "[cluster]") {
   }
   SECTION("as long as it takes") {
     CHECK(node.run(request + "0").empty());
+    node.server.advance_ms(5000);
+    node.server.tick();
+    CHECK(node.client->take_output().empty());
+    replica.acknowledge(node);
+    CHECK(node.client->take_output() == kOk);
+  }
+  SECTION("longer than time lasts") {
+    CHECK(node.run(request + "9223372036854775807").empty());
     node.server.advance_ms(5000);
     node.server.tick();
     CHECK(node.client->take_output().empty());

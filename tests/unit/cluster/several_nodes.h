@@ -20,6 +20,7 @@
 #include "cluster/cluster.h"
 #include "cluster/rows.h"
 #include "commands/groups.h"
+#include "replication/replica_role.h"
 #include "replication/replication.h"
 #include "unit/replication/fake_snapshots.h"
 #include "unit/server_fixture.h"
@@ -49,6 +50,9 @@ class ClusterNode {
   }
   std::string run(std::string_view line) { return client->run(line); }
   const std::string& id() const { return cluster->myself().id; }
+  replication::ReplicaRole& replica_role() {
+    return server.server.layer<replication::Replication>().replica_role();
+  }
   int bus_port() const { return cluster->myself().address.bus_port; }
 
   ServerFixture server;
@@ -91,6 +95,23 @@ class Nodes {
       nodes_[0]->run("CLUSTER MEET 127.0.0.1 " + std::to_string(7000 + i));
     constexpr int64_t kLongEnoughMs = 3000;
     pass(kLongEnoughMs);
+  }
+
+  // The replica gets its master's stream, as if it had the dataset already: the test plays the
+  // master. The cluster sees it with the next tick.
+  void synchronize(size_t replica) {
+    replication::MasterConnection& link = *nodes_[replica]->replica_role().link();
+    const auto say = [&](std::string line) {
+      link.on_input(line);
+      return link.out().take_all();
+    };
+    link.connected(nullptr);
+    std::string asked = say("+PONG\r\n");
+    constexpr int kMostAnswers = 5;
+    for (int i = 0; i < kMostAnswers && asked.find("PSYNC") == std::string::npos; ++i)
+      asked = say("+OK\r\n");
+    say("+CONTINUE " + std::string(40, 'a') + "\r\n");
+    if (!nodes_[replica]->replica_role().connected()) std::abort();
   }
 
   // Nothing comes from this node or to it, until it is said again.

@@ -210,6 +210,7 @@ TEST_CASE("a replica says where its master is, and takes its place when it fails
   Nodes nodes(4);
   nodes.make_cluster(3);
   CHECK(nodes[3].run("CLUSTER REPLICATE " + nodes[2].id()) == kOk);
+  nodes.synchronize(3);
   nodes.pass(3000);
   CHECK(flags(nodes[0], nodes[3]) == "slave");
   CHECK(nodes[3].cluster->myself().shard_id == nodes[2].cluster->myself().shard_id);
@@ -225,7 +226,7 @@ TEST_CASE("a replica says where its master is, and takes its place when it fails
   nodes[3].run("READWRITE");
   CHECK(nodes[3].run("GET a") == error("MOVED 15495 127.0.0.1:7002"));
 
-  // It never had a link to its master, so its data would be too old.
+  // Its master has long been silent.
   nodes[3].run("CONFIG SET cluster-replica-validity-factor 0");
   nodes.cut_off(2);
   // A first election may come too early for a master that has not heard of the failure.
@@ -270,7 +271,8 @@ TEST_CASE("a replica that shall not take over does not, nor one whose data is ol
   Nodes nodes(4);
   nodes.make_cluster(3);
   nodes[3].run("CLUSTER REPLICATE " + nodes[2].id());
-  nodes.pass(3000);
+  nodes.synchronize(3);
+  nodes.pass(40'000);
   nodes.cut_off(2);
   nodes.pass(10'000);
   CHECK(flags(nodes[3], nodes[3]) == "myself,slave");
@@ -288,6 +290,7 @@ TEST_CASE("a replica takes over because it is told to", "[cluster]") {
   CHECK(nodes[2].run("CLUSTER FAILOVER") ==
         error("ERR You should send CLUSTER FAILOVER to a replica"));
   SECTION("by the votes of the masters, with its master's help") {
+    nodes.synchronize(3);
     CHECK(nodes[3].run("CLUSTER FAILOVER") == kOk);
     nodes.carry();
     CHECK((nodes[2].server.server.state() & server::kStatePaused) != 0);
@@ -312,6 +315,7 @@ TEST_CASE("a replica takes the offset at which its master paused once, and only 
   Nodes nodes(4);
   nodes.make_cluster(3);
   nodes[3].run("CLUSTER REPLICATE " + nodes[2].id());
+  nodes.synchronize(3);
   nodes.pass(3000);
   cluster::Cluster& replica = *nodes[3].cluster;
   cluster::Handover& handover = replica.handover();
@@ -350,6 +354,12 @@ TEST_CASE("a replica takes the offset at which its master paused once, and only 
     handover.told_offset(master, elsewhere);
     CHECK(is_ready());
   }
+  SECTION("and it may be further by then: what came since is no write") {
+    handover.begin(/*force=*/false);
+    handover.told_offset(master, paused);
+    nodes[3].server.server.set_replication_offset(static_cast<int64_t>(paused.offset) + 14);
+    CHECK(is_ready());
+  }
   SECTION("and an offset that it has not reached is waited for") {
     handover.begin(/*force=*/false);
     handover.told_offset(master, elsewhere);
@@ -358,10 +368,50 @@ TEST_CASE("a replica takes the offset at which its master paused once, and only 
   }
 }
 
+TEST_CASE("a replica without its master's dataset takes over only by force", "[cluster]") {
+  Nodes nodes(4);
+  nodes.make_cluster(3);
+  nodes[3].run("CLUSTER REPLICATE " + nodes[2].id());
+  nodes.pass(3000);
+  // A master that has not written says the same.
+  REQUIRE(nodes[3].cluster->offset() == nodes[2].cluster->offset());
+  CHECK(nodes[3].run("CLUSTER FAILOVER") == kOk);
+  nodes.pass(2000);
+  REQUIRE(flags(nodes[3], nodes[3]) == "myself,slave");
+  SECTION("or when it has got it") {
+    nodes.synchronize(3);
+  }
+  SECTION("with that") {
+    CHECK(nodes[3].run("CLUSTER FAILOVER FORCE") == kOk);
+  }
+  nodes.pass(2000);
+  CHECK(flags(nodes[3], nodes[3]) == "myself,master");
+}
+
+TEST_CASE("a master with a busy script tells no offset, because that goes on to write",
+          "[cluster]") {
+  Nodes nodes(4);
+  nodes.make_cluster(3);
+  nodes[3].run("CLUSTER REPLICATE " + nodes[2].id());
+  nodes.synchronize(3);
+  nodes.pass(3000);
+  server::Server& master = nodes[2].server.server;
+  master.set_state(server::kStateBusy, true);
+  CHECK(nodes[3].run("CLUSTER FAILOVER") == kOk);
+  nodes.pass(2000);
+  CHECK((master.state() & server::kStatePaused) != 0);
+  CHECK_FALSE(nodes[3].cluster->handover().may_begin());
+  CHECK(flags(nodes[3], nodes[3]) == "myself,slave");
+  master.set_state(server::kStateBusy, false);
+  nodes.pass(2000);
+  CHECK(flags(nodes[3], nodes[3]) == "myself,master");
+}
+
 TEST_CASE("a replica that was told to take over does not wait when its master fails", "[cluster]") {
   Nodes nodes(4);
   nodes.make_cluster(3);
   nodes[3].run("CLUSTER REPLICATE " + nodes[2].id());
+  nodes.synchronize(3);
   nodes[3].run("CONFIG SET cluster-replica-validity-factor 0");
   nodes.pass(3000);
   nodes.cut_off(2);
@@ -400,6 +450,37 @@ TEST_CASE("a node that is reset knows nobody", "[cluster]") {
   CHECK(info(nodes[2], "cluster_known_nodes") == "1");
   CHECK(flags(nodes[2], nodes[2]) == "myself,master");
   CHECK_FALSE(nodes[2].server.server.is_replica());
+}
+
+TEST_CASE("a node is empty when all of its databases are", "[cluster]") {
+  Nodes nodes(3, "databases 4\ncluster-databases 4\n");
+  nodes.make_cluster(2);
+  nodes[0].run("SELECT 1");
+  REQUIRE(nodes[0].run("SET {06S}a 1") == kOk);
+  nodes[0].run("SELECT 0");
+  CHECK(nodes[0].run("CLUSTER RESET") ==
+        error("ERR CLUSTER RESET can't be called with master nodes containing keys"));
+  CHECK(nodes[0].run("CLUSTER DELSLOTSRANGE 0 8191") == kOk);
+  CHECK(nodes[0].run("CLUSTER REPLICATE " + nodes[1].id()) ==
+        error("ERR To set a master the node must be empty and without assigned slots."));
+
+  nodes[2].run("CLUSTER REPLICATE " + nodes[1].id());
+  nodes.pass(2000);
+  for (const char* leaving : {"CLUSTER RESET", "CLUSTER REPLICATE NO ONE"}) {
+    INFO(leaving);
+    server::Server& replica = nodes[2].server.server;
+    TestClient master(replica);
+    master->set(server::kClientMaster);
+    for (const char* request : {"SET {06S}a 1", "SELECT 1", "SET {06S}b 2"}) master.run(request);
+    REQUIRE(replica.database(1).size() == 1);
+    REQUIRE(nodes[2].cluster->myself().is_replica());
+    CHECK(nodes[2].run(leaving) == kOk);
+    for (const auto& database : replica.databases()) CHECK(database->empty());
+    nodes[2].run("CLUSTER MEET 127.0.0.1 7001");
+    nodes.pass(4000);
+    nodes[2].run("CLUSTER REPLICATE " + nodes[1].id());
+    nodes.pass(2000);
+  }
 }
 
 TEST_CASE("the nodes that a replica forgets learn that it is of no shard of theirs", "[cluster]") {
@@ -551,11 +632,20 @@ TEST_CASE("a replica whose master has others goes to one that has lost its own",
   nodes[4].run("CLUSTER REPLICATE " + nodes[0].id());
   nodes[5].run("CLUSTER REPLICATE " + nodes[1].id());
   nodes.pass(3000);
+  TestClient third(nodes[3].server, 3);
+  TestClient fourth(nodes[4].server, 3);
+  // In a slot of the first master.
+  for (TestClient* reader : {&third, &fourth}) reader->run("SSUBSCRIBE b");
   nodes.cut_off(5);
   nodes.pass(30'000);
   const size_t left = nodes[0].cluster->myself().replicas.size();
   CHECK(left == 1);
   CHECK(nodes[1].cluster->myself().working_replicas() == 1);
+  // Messages of the shard that it has left no longer come to it.
+  const bool third_went = nodes[3].cluster->myself().master->id == nodes[1].id();
+  CHECK((third_went ? third : fourth).take_output() ==
+        ">3\r\n" + bulk("sunsubscribe") + bulk("b") + integer(0));
+  CHECK((third_went ? fourth : third).take_output().empty());
 }
 
 TEST_CASE("a node is known by its name in the log, or else by its address", "[cluster]") {

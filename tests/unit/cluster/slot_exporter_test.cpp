@@ -182,6 +182,21 @@ TEST_CASE("An export sends the keys and then the writes, and ends when the slots
   CHECK(scene.migration().tasks().active().empty());
 }
 
+TEST_CASE(
+    "An export is complete also with the last slots of its node, which follows the other then",
+    "[slot-exporter]") {
+  Export scene;
+  scene.hand_over();
+  cluster::Cluster& source = *scene.source().cluster;
+  cluster::Node& dest = *source.nodes().find(scene.nodes[1].id());
+  for (int slot = 0; slot < store::kKeySlots; ++slot) source.nodes().assign(slot, dest);
+  source.replicate_from(dest);
+  source.commit();
+  CHECK(scene.server().server.is_replica());
+  CHECK(scene.state() == "completed");
+  CHECK(scene.error_text().empty());
+}
+
 TEST_CASE("An export takes one connection for its snapshot", "[slot-exporter]") {
   Export scene;
   Caller other(scene.loop, scene.source());

@@ -396,4 +396,25 @@ TEST_CASE("Jobs that write while writes are paused fail, each of them", "[slot-r
   CHECK(scene.keys() == 0);
 }
 
+TEST_CASE("A manual failover of the target ends its jobs, and none begins until it is over",
+          "[slot-receiver]") {
+  Receiving scene;
+  scene.snapshot();
+  cluster::Node& replica = *scene.cluster.nodes().find(NodeWithPeer::kThird);
+  scene.cluster.nodes().make_replica(replica, &scene.cluster.myself());
+  scene.cluster.handover().asked(replica);
+  CHECK(scene.state() == "failed");
+  CHECK(scene.job().message == "A failover occurred during slot import");
+  CHECK_FALSE(scene.jobs().receives());
+
+  CallingNode other(scene.loop, scene.server);
+  const auto establish = [&] {
+    return other.ask({"CLUSTER", "SYNCSLOTS", "ESTABLISH", "SOURCE", NodeWithPeer::kPeer, "NAME",
+                      std::string(40, 'e'), "SLOTSRANGE", "7", "7"});
+  };
+  CHECK(establish() == error("ERR Target node is being replaced by its replica"));
+  scene.cluster.handover().reset();
+  CHECK(establish() == kOk);
+}
+
 }  // namespace latchkey::tests

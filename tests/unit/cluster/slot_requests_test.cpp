@@ -146,7 +146,7 @@ TEST_CASE("CLUSTER MIGRATION says what it does not understand", "[slot-migration
   nodes.make_cluster(2);
   REQUIRE(nodes[2].run("CLUSTER REPLICATE " + nodes[1].id()) == kOk);
   CHECK(nodes[2].run("CLUSTER MIGRATION IMPORT 0 1") ==
-        error("ERR CLUSTER MIGRATION IMPORT not allowed on replica."));
+        error("ERR slot migration not allowed on replica."));
   CHECK(nodes[0].run("CLUSTER SETSLOT 9000 IMPORTING " + nodes[1].id()) == kOk);
   CHECK(nodes[0].run("CLUSTER MIGRATION IMPORT 9001 9001") ==
         error("ERR all slot states must be STABLE to start a slot migration task."));
@@ -163,6 +163,25 @@ TEST_CASE("CLUSTER MIGRATION says what it does not understand", "[slot-migration
   CHECK(nodes[0].run("CLUSTER MIGRATION STOP 1") == error("ERR unknown argument"));
   CHECK(nodes[0].run("CLUSTER MIGRATION CANCEL ID x") == integer(0));
   CHECK(nodes[0].run("CLUSTER MIGRATION STATUS ID x") == array({}));
+}
+
+TEST_CASE("What a master imports is hidden by its replicas, as long as they are its replicas",
+          "[slot-migration]") {
+  Nodes nodes(3);
+  nodes.make_cluster(2);
+  nodes[2].run("CLUSTER REPLICATE " + nodes[0].id());
+  nodes.pass(2000);
+  TestClient master(nodes[2].server);
+  master->set(server::kClientMaster);
+  master.run("SET {06S}a 1");
+  master.run("CLUSTER SYNCSLOTS CONF ASM-TASK " + std::string(40, 'a') +
+             ":x:y:import:connecting:0-0");
+  CHECK(nodes[2].run("DBSIZE") == integer(0));
+  nodes.pass(2000);
+  CHECK(nodes[2].run("DBSIZE") == integer(0));
+  CHECK(nodes[2].run("CLUSTER REPLICATE " + nodes[1].id()) == kOk);
+  nodes.pass(2000);
+  CHECK(nodes[2].run("DBSIZE") == integer(1));
 }
 
 TEST_CASE("A stream that brings nonsense about a migration ends", "[slot-migration]") {

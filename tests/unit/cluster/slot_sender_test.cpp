@@ -148,6 +148,19 @@ TEST_CASE("A job succeeds only where it was granted, and all slots went to its t
   CHECK(scene.target->is_over());
 }
 
+TEST_CASE("A job succeeds also with the last slots of its node, which follows the target then",
+          "[slot-sender]") {
+  Sending scene;
+  scene.grant();
+  cluster::Node& target = *scene.cluster.nodes().find(NodeWithPeer::kPeer);
+  for (int slot = 0; slot < store::kKeySlots; ++slot) scene.cluster.nodes().assign(slot, target);
+  scene.cluster.replicate_from(target);
+  scene.cluster.commit();
+  CHECK(scene.server.is_replica());
+  CHECK(scene.state() == "success");
+  CHECK(scene.job().message.empty());
+}
+
 TEST_CASE("A job whose slots went to its target only in part has failed", "[slot-sender]") {
   Sending scene;
   PlayedChannel& target = scene.send({kOtherSlot, kOtherSlot - 1});
