@@ -223,6 +223,22 @@ class BesideTheRelease:
         for mine, real in zip(*replies):
             self.assertEqual(mine, real)
 
+    def test_how_words_are_read(self):
+        """What changed with Redis 7.2, 7.4 and 8.0, Valkey 8.0 and 9.1."""
+        requests = [line.split() for line in (
+            "XADD s 1-1 f v", "XREAD STREAMS s +", "XREAD COUNT 1 STREAMS s s + 0",
+            "SET k v", "BITCOUNT none 0 1 word", "BITCOUNT none a b", "BITCOUNT k a b", "BITPOS none 0 x", "BITPOS none 1 0 1 word",
+            "SET number 7", "OBJECT REFCOUNT number", "OBJECT REFCOUNT k",
+            "ZADD z 1 a 2 b", "ZRANGEBYSCORE z 0x1 0x2", "ZCOUNT z (0x1 0x10", "ZRANGE z 0x0 0xff BYSCORE", "ZCOUNT z 0xx 1", "ZCOUNT z x 1",
+            "SADD n 0x10 3 -1", "SORT n", "SADD other 0x1y 2", "SORT other",
+            "ACL SETUSER somebody +@nosuch", "ACL CAT nosuch")]
+        if not self.release.startswith("redis 8"):  # where the types of modules are built in
+            requests += [["ACL", "SETUSER", "somebody", "+@json"], ["ACL", "CAT", "bloom"], ["ACL", "CAT"]]
+        mine, real = ([repr(reply_or_error(client, *words)) for words in requests] for client in self.clients)
+        for words, one, other in zip(requests, mine, real):
+            with self.subTest(words):
+                self.assertEqual(one, other)
+
     def test_which_clients_outlive_the_loading_of_users(self):
         path = os.path.join(self.servers[0].directory, "users.acl")
         with open(path, "w", encoding="ascii") as file:

@@ -67,12 +67,13 @@ void object_idletime(CommandContext& ctx) {
   ctx.reply.integer(store::idle_seconds(environment, ref->access()));
 }
 
-// Values are never shared here, nor in Redis 8.6. Older releases share one object for each integer
-// below 10,000, unless the eviction policy needs the access field of each key, and show these
-// objects with a reference count of INT32_MAX.
+// Values are never shared here, nor in Redis 8.6 and Valkey 8.1. Older releases share one object
+// for each integer below 10,000, unless the eviction policy needs the access field of each key, and
+// show these objects with a reference count of INT32_MAX.
 bool is_shared_integer(CommandContext& ctx, const store::Entry& entry) {
   constexpr int64_t kSharedIntegers = 10'000;
-  if (ctx.server.edition().has({8, 6}) || !entry.is_string() || !entry.is_integer()) return false;
+  if (ctx.server.edition().has({8, 6}, {8, 1}) || !entry.is_string() || !entry.is_integer())
+    return false;
   if (entry.integer() < 0 || entry.integer() >= kSharedIntegers) return false;
   const ConfigValues& settings = ctx.server.settings();
   const bool needs_access = settings.maxmemory_policy != MaxmemoryPolicy::kVolatileRandom &&

@@ -14,6 +14,7 @@
 #include "base/text/up_to_nul.h"
 #include "commands/groups.h"
 #include "commands/hashes/hash_fields.h"
+#include "commands/keys/old_numbers.h"
 #include "commands/keys/typed_key.h"
 #include "server/acl/user.h"
 #include "server/client/client.h"
@@ -107,11 +108,16 @@ bool may_use_patterns(CommandContext& ctx, std::string_view option) {
   return false;
 }
 
-// In a cluster, the keys of a pattern must be in the slot of the sorted key. False, with the error
-// sent, when they may not be.
+// In a cluster, the keys of a pattern must be in the slot of the sorted key; before Redis 7.4 and
+// Valkey 8.0 there are no patterns there. False, with the error sent, when it may not be used.
 bool check_slot(CommandContext& ctx, std::string_view option, std::string_view pattern) {
   const bool audited = ctx.server.cluster_audit().looking();
   if (!ctx.server.in_cluster() && !audited) return true;
+  if (ctx.server.in_cluster() && !ctx.server.edition().has({7, 4}, {8, 0})) {
+    ctx.reply.error("ERR " + std::string(option) + " option of SORT denied in Cluster mode.");
+    return false;
+  }
+  if (pattern == "#") return true;
   if (store::pattern_slot(pattern) == store::key_slot(ctx.args[1])) return true;
   ctx.server.cluster_audit().unfit();
   if (!ctx.server.in_cluster()) return true;
@@ -144,7 +150,7 @@ bool read_sort(CommandContext& ctx, bool may_store, SortRequest* request) {
         return false;
     } else if (options.word("GET", &text)) {
       request->gets.emplace_back(text);
-      if (text != "#" && !check_slot(ctx, "GET", text)) return false;
+      if (!check_slot(ctx, "GET", text)) return false;
       if (!may_use_patterns(ctx, "GET")) return false;
     } else {
       ctx.syntax_error();
@@ -240,10 +246,11 @@ void load(store::Keyspace& keyspace, const KeyRef& ref, const SortRequest& reque
 
 // Parses a text, up to its first NUL, as a number to sort by. An empty text is 0; a number too
 // large or too small for a double is infinite or 0. False for anything else.
-bool parse_weight(std::string_view text, double* number) {
+bool parse_weight(const CommandContext& ctx, std::string_view text, double* number) {
   text = base::up_to_nul(text);
   *number = 0;
   if (text.empty()) return true;
+  if (is_old_number(ctx, text)) return base::parse_double(text, number);
   if (text.front() == '+') {
     text.remove_prefix(1);
     if (text.empty() || text.front() == '-') return false;
@@ -264,7 +271,7 @@ bool weigh(CommandContext& ctx, SortRequest& request, Elements& elements) {
     if (request.by) weight = request.by->find(ctx, element.text);
     if (!weight) continue;
     if (!request.alphabetic) {
-      all_numbers &= parse_weight(*weight, &element.number);
+      all_numbers &= parse_weight(ctx, *weight, &element.number);
     } else if (request.by) {
       element.weight = elements.keep(*weight);
     }

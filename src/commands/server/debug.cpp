@@ -101,7 +101,7 @@ void debug_quicklist_packed_threshold(CommandContext& ctx) {
 }
 
 void debug_set_disable_deny_scripts(CommandContext& ctx) {
-  ctx.server.debug_settings().scripts_may_call_denied = is_on(ctx.args[kFirstArgument]);
+  ctx.server.debug_settings().scripts_may_debug = is_on(ctx.args[kFirstArgument]);
   ctx.reply.ok();
 }
 
@@ -278,7 +278,7 @@ constexpr std::string_view kHelp[] = {
     "SET-ALLOW-ACCESS-EXPIRED <0|1>",
     "    Whether keys and fields of hashes stay and can be read after their time has come.",
     "SET-DISABLE-DENY-SCRIPTS <0|1>",
-    "    Whether scripts may call commands that are denied to scripts.",
+    "    Whether scripts may call DEBUG, which is denied to scripts.",
     "SLEEP <seconds>",
     "    Do nothing at all for a while.",
     "STRUCTSIZE",

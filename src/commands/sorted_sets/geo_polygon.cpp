@@ -45,13 +45,18 @@ GeoPolygon::GeoPolygon(std::vector<GeoPoint> vertices)
 }
 
 base::GeoShape GeoPolygon::bounds() const {
-  // Where the box of the polygon reaches farthest from the centre: its corners, or, across the
-  // equator, the ends of the widest parallel.
-  const double widest = std::clamp(0.0, least_.latitude, most_.latitude);
+  constexpr double kQuarter = 90;
   double radius_m = 0;
-  for (const double longitude : {least_.longitude, most_.longitude}) {
-    for (const double latitude : {least_.latitude, widest, most_.latitude})
-      radius_m = std::max(radius_m, base::geo_distance(center_, {longitude, latitude}));
+  if (center_.longitude - least_.longitude > kQuarter ||
+      most_.longitude - center_.longitude > kQuarter) {
+    // What is farther away than a quarter to the east or west may be farthest in its middle.
+    radius_m = std::numbers::pi * base::kEarthRadiusMeters;
+  } else {
+    // The box of the polygon reaches farthest with a corner.
+    for (const double longitude : {least_.longitude, most_.longitude}) {
+      for (const double latitude : {least_.latitude, most_.latitude})
+        radius_m = std::max(radius_m, base::geo_distance(center_, {longitude, latitude}));
+    }
   }
   return {base::GeoShape::Kind::kCircle, center_, radius_m, radius_m};
 }

@@ -8,6 +8,7 @@
 #include "base/text/number.h"
 #include "base/text/up_to_nul.h"
 #include "commands/groups.h"
+#include "commands/keys/old_numbers.h"
 #include "commands/keys/store_result.h"
 #include "commands/keys/typed_key.h"
 #include "server/command/command_context.h"
@@ -28,13 +29,14 @@ namespace {
 
 // --- Bounds -------------------------------------------------------------------------------------
 
-bool parse_bound(std::string_view text, ScoreBound* bound) {
+bool parse_bound(const CommandContext& ctx, std::string_view text, ScoreBound* bound) {
   bound->excluded = text.starts_with('(');
   if (bound->excluded) text.remove_prefix(1);
   // The reference reads the text up to a zero byte, and an empty text as zero.
   text = base::up_to_nul(text);
   bound->score = 0;
-  return text.empty() || base::parse_rounded_double(text, &bound->score);
+  if (text.empty() || base::parse_rounded_double(text, &bound->score)) return true;
+  return is_old_number(ctx, text) && base::parse_double(text, &bound->score);
 }
 
 bool parse_bound(std::string_view text, LexBound* bound) {
@@ -50,7 +52,7 @@ bool parse_bound(std::string_view text, LexBound* bound) {
 // Reads a range; false, with an error sent, when a bound is invalid.
 bool read_range(CommandContext& ctx, std::string_view low, std::string_view high,
                 ScoreRange* range) {
-  if (parse_bound(low, &range->low) && parse_bound(high, &range->high)) return true;
+  if (parse_bound(ctx, low, &range->low) && parse_bound(ctx, high, &range->high)) return true;
   ctx.reply.error("ERR min or max is not a float");
   return false;
 }

@@ -175,10 +175,15 @@ bool meaningless_id(CommandContext& ctx, char symbol) {
   return refuse(ctx, error.append(" ID would just return an empty result set."));
 }
 
+// Whether the word stands for the last id, or the one before it, at the time of the request.
+bool is_present_end(const CommandContext& ctx, std::string_view id) {
+  return id == "$" || (id == "+" && ctx.server.edition().has({7, 4}, {8, 0}));
+}
+
 // Sets source->after from an id of the request, or from the symbol in place of one.
 bool read_place(CommandContext& ctx, std::string_view id, Source* source) {
   const Stream* stream = source->stream;
-  if (id == "$" || id == "+") {
+  if (is_present_end(ctx, id)) {
     if (source->group != nullptr) return meaningless_id(ctx, id.front());
     if (stream == nullptr) return true;
     source->after =
@@ -435,7 +440,7 @@ void wait_for_entries(CommandContext& ctx, const ReadRequest& request,
   std::vector<std::string> ids(sources.size());
   for (size_t i = 0; i < sources.size(); ++i) {
     std::string_view& id = words[request.first_key + sources.size() + i];
-    if (sources[i].group != nullptr || (id != "$" && id != "+")) continue;
+    if (sources[i].group != nullptr || !is_present_end(ctx, id)) continue;
     ids[i] = stream_id_text(sources[i].after);
     id = ids[i];
   }

@@ -83,7 +83,13 @@ struct Range {
   }
 };
 
+// Before Redis 7.2 a missing key is answered before the other words are looked at.
+bool is_answered_unread(CommandContext& ctx) {
+  return !ctx.server.edition().has({7, 2}) && !ctx.db.find(ctx.args[1]);
+}
+
 void bitcount(CommandContext& ctx) {
+  if (is_answered_unread(ctx)) return ctx.reply.integer(0);
   Range range;
   const size_t words = ctx.args.size();
   // Valkey needs no end since 8.0.
@@ -111,6 +117,7 @@ void bitpos(CommandContext& ctx) {
   int64_t bit;
   if (!ctx.read_int64(ctx.args[2], &bit)) return;
   if (bit != 0 && bit != 1) return ctx.reply.error("ERR The bit argument must be 1 or 0.");
+  if (is_answered_unread(ctx)) return ctx.reply.integer(bit == 1 ? -1 : 0);
   Range range;
   const size_t words = ctx.args.size();
   const bool has_end = words > 4;

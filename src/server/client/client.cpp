@@ -164,6 +164,7 @@ void Client::unblock(BlockEnd end, bool served) {
     ++(server.edition().is_valkey_since({8, 1}) ? stats.rejected_calls : stats.failed_calls);
   }
   if (!served && ended->ended) ended->ended(end);
+  if (has(kClientBlocked)) return;  // it waits on
   if (!served && end != BlockEnd::kClosed && has(kClientReplyOff | kClientReplySkip))
     out().truncate(mark);
   if ((server.state() & (kStateRecorded | kStateFaults)) != 0)

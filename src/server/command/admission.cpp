@@ -112,7 +112,8 @@ bool not_in_multi(Judged& judged) {
 }
 
 bool not_from_scripts(Judged& judged) {
-  if (judged.server.debug_settings().scripts_may_call_denied) return false;
+  if (judged.command().name == "debug" && judged.server.debug_settings().scripts_may_debug)
+    return false;
   return judged.refuse("ERR This Redis command is not allowed from script");
 }
 

@@ -261,6 +261,18 @@ TEST_CASE("SORT keeps to the slot of its key", "[cluster]") {
   CHECK(node.run("SORT {a}list BY {a}w*") == bulks({"1"}));
 }
 
+TEST_CASE("SORT of Redis 7.0 has no patterns in a cluster", "[cluster]") {
+  const Directory directory;
+  WholeNode node(directory, "emulate \"redis 7.0\"\n");
+  node.run("RPUSH {a}list 2 1");
+  const std::string no_get = error("ERR GET option of SORT denied in Cluster mode.");
+  CHECK(node.run("SORT {a}list BY {a}w*") ==
+        error("ERR BY option of SORT denied in Cluster mode."));
+  CHECK(node.run("SORT {a}list GET {a}x*") == no_get);
+  CHECK(node.run("SORT {a}list GET #") == no_get);
+  CHECK(node.run("SORT {a}list BY nosort") == bulks({"2", "1"}));
+}
+
 TEST_CASE("keys are counted and named by slot", "[cluster]") {
   const Directory directory;
   WholeNode node(directory);

@@ -285,6 +285,22 @@ TEST_CASE("A call that waits is on record at once, and its reply when it comes")
   CHECK(server.calls() == "BLPOP list 0 -> (none)");
 }
 
+TEST_CASE("A call that looks from time to time whether something is there waits all the while") {
+  RecordingServer server;
+  TestClient client(server);
+  server.admin.run("XGROUP CREATE stream group 0 MKSTREAM");
+  server.admin.run("CALLS RESET");
+  client.run("XREADGROUP GROUP group name BLOCK 0 CLAIM 100 STREAMS stream >");
+  for (int i = 0; i < 3; ++i) {
+    server.advance_ms(150);
+    server.tick();
+    CHECK(server.call(0).state == testing::Calls::State::kWaiting);
+  }
+  server.admin.run("XADD stream 1-1 a b");
+  CHECK(server.call(0).state == testing::Calls::State::kEnded);
+  CHECK(server.call(0).reply == "(array) 1");
+}
+
 TEST_CASE("CALLS WAIT replies as soon as enough calls have come") {
   RecordingServer server;
   TestClient client(server);

@@ -261,6 +261,19 @@ TEST_CASE("GEOSEARCH of Valkey finds what a polygon encloses", "[geo]") {
         error("ERR member none does not exist"));
 }
 
+TEST_CASE("A polygon may reach around the earth", "[geo]") {
+  GeoServer server("emulate \"valkey 9.1\"\n");
+  TestClient client(server);
+  client.run("GEOADD places 179 0 east -179 0 west 0 0 middle 0 80 north 0 -80 south -90 60 far");
+  CHECK(client.run("GEOSEARCH places BYPOLYGON 4 -180 -85 180 -85 180 85 -180 85 ASC COUNT 10")
+            .starts_with("*6\r\n"));
+  CHECK(client.run("GEOSEARCH places BYPOLYGON 4 -180 -10 180 -10 180 10 -180 10 ASC")
+            .starts_with("*3\r\n"));
+  // Its vertices' mean lies at its eastern end.
+  CHECK(client.run("GEOSEARCH places BYPOLYGON 5 -100 50 100 70 110 71 120 70 130 50") ==
+        bulks({"far"}));
+}
+
 TEST_CASE("A polygon is unknown unless Valkey is emulated", "[geo]") {
   GeoServer server;
   TestClient client(server);
