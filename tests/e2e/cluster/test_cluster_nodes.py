@@ -147,9 +147,12 @@ class Restarts(ClusterTestCase):
             self.eventually(lambda: self.link_is_up(replica), "the link")
             other.call("CONFIG", "SET", "key-load-delay", "20000")
             client.call("CONFIG", "SET", "repl-backlog-size", "16384")
+            # So much while it does not look that it needs the whole dataset.
+            replica.process.send_signal(signal.SIGSTOP)
             client.call("CLIENT", "KILL", "TYPE", "replica")
             for number in range(300):
                 client.call("SET", "key:%d" % number, "x" * 1000)
+            replica.process.send_signal(signal.SIGCONT)
             self.eventually(lambda: "async_loading:1" in other.call("INFO", "persistence"), "loading")
             self.assertEqual(other.call("CLUSTER", "RESET"), "OK")
             other.call("CONFIG", "SET", "key-load-delay", "0")
