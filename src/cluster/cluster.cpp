@@ -510,7 +510,8 @@ std::string_view Cluster::reason_to_be_down() {
     if (node->votes() && !node->has(kSuspect | kFailing)) ++reached;
   }
   if (reached < nodes_.quorum()) {
-    minority_ms_ = server_.machine_ms();
+    // Where no master has slots yet there is no majority that could have gone on without this node.
+    if (nodes_.voters() > 0) minority_ms_ = server_.machine_ms();
     return "I am part of a minority partition.";
   }
   if (!server_.settings().cluster_require_full_coverage) return {};

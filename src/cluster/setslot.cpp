@@ -159,7 +159,8 @@ base::Result<> make(Cluster& cluster, const Change& change) {
       nodes.set_migrating(change.slot, other);
       break;
     case Change::Kind::kImporting:
-      nodes.set_importing(change.slot, other);
+      // Also from itself, as the reference: the slot then gets a newer claim when it arrives.
+      nodes.set_importing(change.slot, change.node);
       break;
     case Change::Kind::kOwner:
       arrived = set_owner(cluster, change);

@@ -13,7 +13,7 @@ using base::LogLevel;
 bool any_lags(const Replication& replication) {
   const auto& replicas = replication.replicas();
   return std::any_of(replicas.begin(), replicas.end(), [&](const Replica* replica) {
-    return replica->state == ReplicaState::kOnline && replica->used_psync &&
+    return replica->used_psync && !replica->rdb_channel &&
            replica->acked_offset != replication.offset();
   });
 }
@@ -31,7 +31,9 @@ void log_lags(const Replication& replication) {
                       "Lagging replica %s reported offset %lld behind master, lag=%lld, state=%s.",
                       replica->name().c_str(),
                       static_cast<long long>(replication.offset() - replica->acked_offset),
-                      static_cast<long long>(replica->lag_seconds(server.machine_ms())),
+                      static_cast<long long>(replica->state == ReplicaState::kOnline
+                                                 ? replica->lag_seconds(server.machine_ms())
+                                                 : 0),
                       std::string(replica->state_name()).c_str());
   }
   if (!replication.replicas().empty())

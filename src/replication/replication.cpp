@@ -84,9 +84,6 @@ void Replication::join(Replica& replica) {
   replica.client.set(server::kClientReplica);
   replica.asked_ms = server_.machine_ms();
   replica.count_bytes_from_now();
-  // The first one to come has just heard from its master. This is asked of the replicas, not of the
-  // stream, because the stream of a master that started from its dataset is open before any comes.
-  if (replicas_.empty()) pinged_ms_ = server_.machine_ms();
   replicas_.push_back(&replica);
   if (replica.client.connection() != nullptr)
     replica.client.connection()->set_nodelay(!server_.settings().repl_disable_tcp_nodelay);
@@ -551,10 +548,10 @@ void Replication::ping_replicas() {
   const int64_t period_ms = int64_t{server_.settings().repl_ping_replica_period} * kSecondMs;
   // While replicas should catch up, a ping would extend the stream.
   const bool ending = server_.shutdown().deadline_ms() != 0 || awaits_successor();
-  if (replicas.empty() || ending || stream_.relays() ||
-      server_.machine_ms() - pinged_ms_ < period_ms)
-    return;
+  if (ending || server_.machine_ms() - pinged_ms_ < period_ms) return;
+  // Counted from the start of the server, whenever a replica came.
   pinged_ms_ = server_.machine_ms();
+  if (replicas.empty() || stream_.relays()) return;
   server_.propagation().add(server::kAnyDatabase, {"ping"}, {}, server::kPropagateToReplicas);
 }
 

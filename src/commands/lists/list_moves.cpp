@@ -192,8 +192,7 @@ void lmove(CommandContext& ctx) {
 void lmovem(CommandContext& ctx) {
   MoveRequest request;
   if (!read_move_request(ctx, 5, &request)) return;
-  if (move_elements(ctx, ctx.args[1], ctx.args[2], request) != Moved::kNoSource) return;
-  request.exactly ? ctx.reply.null() : ctx.reply.empty_array();
+  if (move_elements(ctx, ctx.args[1], ctx.args[2], request) == Moved::kNoSource) ctx.reply.null();
 }
 
 void rpoplpush(CommandContext& ctx) {

@@ -52,6 +52,32 @@ TEST_CASE("nodes that meet come to know all of their cluster", "[cluster]") {
               "node."));
 }
 
+TEST_CASE("a cluster serves as soon as all slots are given, however long it had none",
+          "[cluster]") {
+  Nodes nodes(3);
+  nodes.pass(5000);
+  nodes[0].run("CLUSTER MEET 127.0.0.1 7001");
+  nodes[0].run("CLUSTER MEET 127.0.0.1 7002");
+  nodes.pass(5000);
+  nodes[0].run("CLUSTER ADDSLOTSRANGE 0 5000");
+  nodes[1].run("CLUSTER ADDSLOTSRANGE 5001 10000");
+  nodes[2].run("CLUSTER ADDSLOTSRANGE 10001 16383");
+  nodes.pass(1000);
+  for (size_t i = 0; i < nodes.size(); ++i) CHECK(info(nodes[i], "cluster_state") == "ok");
+}
+
+TEST_CASE("a slot that a node imports from itself gets a newer claim", "[cluster]") {
+  Nodes nodes(2);
+  nodes.make_cluster(2);
+  const uint64_t epoch = nodes[0].cluster->myself().config_epoch;
+  CHECK(nodes[0].run("CLUSTER SETSLOT 9000 IMPORTING " + nodes[0].id()) == kOk);
+  CHECK(nodes[0].run("CLUSTER NODES").find(" [9000-<-" + nodes[0].id() + "]") != std::string::npos);
+  CHECK(nodes[0].run("CLUSTER SETSLOT 9000 NODE " + nodes[0].id()) == kOk);
+  CHECK(nodes[0].cluster->myself().config_epoch > epoch);
+  nodes.pass(2000);
+  for (size_t i = 0; i < nodes.size(); ++i) CHECK(is_owner(nodes[i], 9000, nodes[0]));
+}
+
 TEST_CASE("clients are sent to the node that serves the slot", "[cluster]") {
   Nodes nodes(3);
   nodes.make_cluster(3);

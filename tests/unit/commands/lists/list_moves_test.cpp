@@ -148,8 +148,8 @@ TEST_CASE("LMOVEM moves what there is, or exactly what was asked for", "[lists]"
   server.events();
   CHECK(client.run("LMOVEM from to LEFT LEFT EXACTLY 4 BULK") == kNull);
   CHECK(client.run("LMOVEM none to LEFT LEFT EXACTLY 1 BULK") == kNull);
-  CHECK(client.run("LMOVEM none to LEFT LEFT COUNT 1 BULK") == array({}));
-  CHECK(client.run("LMOVEM none to LEFT LEFT") == array({}));
+  CHECK(client.run("LMOVEM none to LEFT LEFT COUNT 1 BULK") == kNull);
+  CHECK(client.run("LMOVEM none to LEFT LEFT") == kNull);
   CHECK(server.events().empty());
   CHECK(client.run("LMOVEM from to LEFT LEFT COUNT 4 BULK") == bulks({"1", "2", "3"}));
   CHECK(server.events() == "lpush to, lpop from, del from");
