@@ -210,9 +210,11 @@ void cluster_reset(CommandContext& ctx, Cluster& cluster) {
   }
   cluster.reset(hard);
   if (!commit(ctx, cluster)) return;
-  // A replica's dataset is its former master's, and so is the one that it may be loading.
-  ctx.server.layer<replication::Replication>().replica_role().give_up_dataset();
-  if (was_replica) flush_dataset(ctx);
+  if (was_replica) {
+    // Its dataset is its former master's, and so is the one that it may be loading.
+    ctx.server.layer<replication::Replication>().replica_role().give_up_dataset();
+    flush_dataset(ctx);
+  }
   ctx.reply.ok();
 }
 

@@ -50,7 +50,8 @@ Replication::Replication(server::Server& server, std::unique_ptr<SnapshotMaker> 
       waits_(std::make_unique<ReplicaWaits>(*this)),
       migration_(std::make_unique<Migration>()),
       failover_(std::make_unique<Failover>(*this)),
-      replica_role_(std::make_unique<ReplicaRole>(server, *this)) {
+      replica_role_(std::make_unique<ReplicaRole>(server, *this)),
+      started_ms_(server.machine_ms()) {
   server_.on_turn_end(server::TurnEnd::kReplicas, [this] { end_turn(); });
   server_.hooks().tick.add([this] { tick(); });
   server_.shutdown().on_lag_question([this] { return any_lags(*this); });
@@ -84,6 +85,8 @@ void Replication::join(Replica& replica) {
   replica.client.set(server::kClientReplica);
   replica.asked_ms = server_.machine_ms();
   replica.count_bytes_from_now();
+  // What was not looked at while there was none, is over.
+  if (replicas_.empty()) pinged_periods_ = periods_of_pings();
   replicas_.push_back(&replica);
   if (replica.client.connection() != nullptr)
     replica.client.connection()->set_nodelay(!server_.settings().repl_disable_tcp_nodelay);
@@ -535,6 +538,11 @@ void Replication::every_second() {
     free_backlog();
 }
 
+int64_t Replication::periods_of_pings() const {
+  const int64_t period_ms = int64_t{server_.settings().repl_ping_replica_period} * kSecondMs;
+  return (server_.machine_ms() - started_ms_) / period_ms;
+}
+
 void Replication::ping_replicas() {
   const std::vector<Replica*>& replicas = replicas_;
   // Replicas that wait for their dataset see by newlines that the master is alive.
@@ -545,13 +553,12 @@ void Replication::ping_replicas() {
     replica->client.out().append("\n");
     replica->client.flush_soon();
   }
-  const int64_t period_ms = int64_t{server_.settings().repl_ping_replica_period} * kSecondMs;
   // While replicas should catch up, a ping would extend the stream.
   const bool ending = server_.shutdown().deadline_ms() != 0 || awaits_successor();
-  if (ending || server_.machine_ms() - pinged_ms_ < period_ms) return;
-  // Counted from the start of the server, whenever a replica came.
-  pinged_ms_ = server_.machine_ms();
-  if (replicas.empty() || stream_.relays()) return;
+  if (replicas.empty() || ending || stream_.relays()) return;
+  const int64_t periods = periods_of_pings();
+  // Fewer than before: the period is longer now.
+  if (std::exchange(pinged_periods_, periods) >= periods) return;
   server_.propagation().add(server::kAnyDatabase, {"ping"}, {}, server::kPropagateToReplicas);
 }
 

@@ -184,6 +184,8 @@ class Replication {
   void put_loaded_online();
   void tick();
   void every_second();
+  // Whole periods of pings since the start.
+  int64_t periods_of_pings() const;
   void ping_replicas();
   void drop_silent_replicas();
   void count_good_replicas();
@@ -206,7 +208,10 @@ class Replication {
   bool loaded_came_ = false;
   bool held_is_due_ = false;  // of a replica that has acknowledged the end of its dataset
   int64_t second_began_ms_ = 0;
-  int64_t pinged_ms_ = 0;
+  // Pings are sent at every period since the start, so that clients of a new cluster do not wait
+  // for its replicas longer than in Redis: those without an offset are not named to them.
+  int64_t started_ms_;
+  int64_t pinged_periods_ = 0;
   int64_t alone_since_ms_ = 0;
   uint64_t full_syncs_ = 0;
   uint64_t partial_syncs_ = 0;

@@ -278,7 +278,7 @@ constexpr std::string_view kHelp[] = {
     "SET-ALLOW-ACCESS-EXPIRED <0|1>",
     "    Whether keys and fields of hashes stay and can be read after their time has come.",
     "SET-DISABLE-DENY-SCRIPTS <0|1>",
-    "    Whether scripts may call DEBUG, which is denied to scripts.",
+    "    Whether scripts may call DEBUG, CLIENT LIST and CLIENT INFO.",
     "SLEEP <seconds>",
     "    Do nothing at all for a while.",
     "STRUCTSIZE",

@@ -24,9 +24,13 @@ GeoPoint mean_on_sphere(const std::vector<GeoPoint>& points) {
     y += std::cos(latitude) * std::sin(longitude);
     z += std::sin(latitude);
   }
+  // Points at the eastern and northern end of the world are in no cell of a search.
+  constexpr double kEast = 180;
+  constexpr double kNorth = base::kMaxGeoLatitude - 1e-9;
+  const double longitude = std::atan2(y, x) / kRadians;
   const double latitude = std::atan2(z, std::hypot(x, y)) / kRadians;
-  return {std::atan2(y, x) / kRadians,
-          std::clamp(latitude, -base::kMaxGeoLatitude, base::kMaxGeoLatitude)};
+  return {longitude < kEast ? longitude : -kEast,
+          std::clamp(latitude, -base::kMaxGeoLatitude, kNorth)};
 }
 
 }  // namespace

@@ -136,8 +136,9 @@ HotKeys::Ranking HotKeys::highest(const Sums& sums) const {
 
 HotKeys::Ranking HotKeys::by_cpu() const {
   Ranking ranking = highest(ticks_);
-  for (auto& [key, sum] : ranking) sum = static_cast<uint64_t>(server_.cycle_clock().to_us(sum));
-  std::erase_if(ranking, [](const auto& each) { return each.second == 0; });
+  // What took less than a microsecond has been used all the same.
+  for (auto& [key, sum] : ranking)
+    sum = std::max<uint64_t>(static_cast<uint64_t>(server_.cycle_clock().to_us(sum)), 1);
   return ranking;
 }
 
