@@ -20,8 +20,8 @@ struct DebugSettings {
   // QUICKLIST-PACKED-THRESHOLD: list elements of at least this many bytes get a node of their own.
   // 0: elements that are larger than a node.
   size_t quicklist_packed_threshold = 0;
-  // SET-DISABLE-DENY-SCRIPTS: scripts may call DEBUG. What else is denied to them stays so, such as
-  // commands that wait, or that run scripts; the reference allows it, and may end by it.
+  // SET-DISABLE-DENY-SCRIPTS: scripts may call DEBUG, CLIENT LIST and CLIENT INFO. What else is
+  // denied to them stays so; the reference allows it.
   bool scripts_may_debug = false;
   // CLIENT-ENFORCE-REPLY-LIST: clients that have not logged in may leave no reply unread.
   bool strangers_get_no_buffer = false;
