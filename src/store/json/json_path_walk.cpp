@@ -245,8 +245,14 @@ class Walker {
     if (!node.is_container()) return true;
     if (!apply(node, step)) return false;
     for (size_t i = 0; i < node.size(); ++i) {
+      const Node& below = node.child(i);
+      // Most are scalars, which are no further level.
+      if (!below.is_container()) {
+        if (!budget_.take()) return false;
+        continue;
+      }
       const Level level(*this, i);
-      if (!descend(node.child(i), step)) return false;
+      if (!descend(below, step)) return false;
     }
     return true;
   }
