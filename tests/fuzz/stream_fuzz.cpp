@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -83,7 +84,7 @@ class Session {
   StreamGroup& group() { return *stream_->find_group("g"); }
 
   void step() {
-    switch (input_.byte() % 12) {
+    switch (input_.byte() % 13) {
       case 0:
       case 1:
       case 2:
@@ -119,6 +120,10 @@ class Session {
         break;
       case 10:
         rebuild();
+        break;
+      case 11:
+        // Ids that were trimmed may come again.
+        stream_->set_last_id(std::max(stream_->last_entry_id(), stream_->max_deleted_id()));
         break;
       default:
         check();
@@ -167,23 +172,34 @@ class Session {
     const StreamId wanted = id();
     PendingEntry* entry = group().pending().find(wanted);
     require((entry != nullptr) == pending_.contains(wanted));
-    switch (input_.byte() % 4) {
-      case 0:
+    switch (input_.byte() % 5) {
+      case 0: {
+        const int64_t delivered_ms = input_.byte();
         if (entry != nullptr)
-          group().move_pending(*entry, *consumer);
+          group().assign_pending(*entry, *consumer, delivered_ms);
         else
-          group().add_pending(wanted, *consumer, 1, 1);
-        pending_[wanted] = name;
+          group().add_pending(wanted, *consumer, delivered_ms, 1);
+        pending_[wanted] = {name, delivered_ms};
         break;
+      }
       case 1:
         require(group().erase_pending(wanted) == (pending_.erase(wanted) != 0));
         break;
       case 2: {
         const size_t erased = group().erase_consumer(name);
-        require(erased == std::erase_if(pending_, [&](const auto& p) { return p.second == name; }));
+        require(erased ==
+                std::erase_if(pending_, [&](const auto& p) { return p.second.owner == name; }));
         break;
       }
+      case 3:
+        if (entry != nullptr)
+          group().release_pending(*entry, 1);
+        else
+          group().add_released(wanted, 1);
+        pending_[wanted] = {"", ++releases_};
+        break;
       default:
+        check_order();
         break;
     }
   }
@@ -205,24 +221,46 @@ class Session {
     for (const auto& [_, consumer] : group().consumers()) {
       const std::string& name = consumer->name;
       consumer->pending.for_each([&](const PendingEntry* entry) {
-        require(pending_.at(entry->id) == name);
+        require(pending_.at(entry->id).owner == name);
         ++owned;
       });
     }
-    require(owned == pending_.size());
+    require(owned + group().released() == pending_.size());
     require(group().pending().size() == pending_.size());
     auto expected = pending_.begin();
     group().pending().for_each([&](const PendingEntry* entry) {
       require(entry->id == (expected++)->first);
-      require(entry->consumer->name == pending_.at(entry->id));
+      require(entry->consumer().name == pending_.at(entry->id).owner);
     });
+  }
+
+  // Released entries as they were released, then the others by time and id; those that the stream
+  // has.
+  void check_order() {
+    std::vector<std::tuple<bool, int64_t, StreamId>> expected;
+    for (const auto& [id, record] : pending_) {
+      if (model_.contains(id)) expected.emplace_back(!record.owner.empty(), record.time, id);
+    }
+    std::sort(expected.begin(), expected.end());
+    size_t walked = 0;
+    stream_->for_each_pending(group(), [&](const PendingEntry& pending, const StreamEntry& entry) {
+      require(pending.id == entry.id() && pending.id == std::get<2>(expected.at(walked++)));
+      return true;
+    });
+    require(walked == expected.size());
+    require(group().delivery_order().size() == walked);
   }
 
   Input input_;
   ValueLimits limits_;
   std::unique_ptr<Stream> stream_ = std::make_unique<Stream>();
   Model model_;
-  std::map<StreamId, std::string> pending_;  // to whom
+  struct Pending {
+    std::string owner;  // empty: released
+    int64_t time;       // when it was delivered, or how many were released up to it
+  };
+  std::map<StreamId, Pending> pending_;
+  int64_t releases_ = 0;
 };
 
 // Gives the parts of a node in turn, so that most inputs are nearly one.

@@ -58,7 +58,7 @@ inline store::StreamConsumer& consumer_or_new(server::CommandContext& ctx, std::
 // Milliseconds since the entry was delivered to its owner; -1 without one.
 inline int64_t idle_time_ms(const server::CommandContext& ctx, const store::StreamGroup& group,
                             const store::PendingEntry& entry) {
-  return group.is_released(entry) ? -1 : ctx.now_ms() - entry.delivered_ms;
+  return group.is_released(entry) ? -1 : ctx.now_ms() - entry.delivered_ms();
 }
 
 // --- Propagation --------------------------------------------------------------------------------
@@ -71,8 +71,8 @@ inline void propagate_pending(server::CommandContext& ctx, std::string_view key,
   if (!ctx.propagation.wanted()) return;
   if (group.is_released(entry))
     return ctx.propagate({"XACK", key, group_name, stream_id_text(entry.id)});
-  ctx.propagate({"XCLAIM", key, group_name, entry.consumer->name, "0", stream_id_text(entry.id),
-                 "TIME", entry.delivered_ms, "RETRYCOUNT", entry.deliveries, "FORCE", "JUSTID",
+  ctx.propagate({"XCLAIM", key, group_name, entry.consumer().name, "0", stream_id_text(entry.id),
+                 "TIME", entry.delivered_ms(), "RETRYCOUNT", entry.deliveries, "FORCE", "JUSTID",
                  "LASTID", stream_id_text(group.last_delivered)});
 }
 

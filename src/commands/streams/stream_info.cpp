@@ -186,7 +186,7 @@ void reply_consumer(CommandContext& ctx, const StreamConsumer& consumer, size_t 
   reply_pending(ctx, consumer.pending, count, [&](const PendingEntry& entry) {
     ctx.reply.array(3);
     reply_stream_id(ctx.reply, entry.id);
-    ctx.reply.integer(entry.delivered_ms);
+    ctx.reply.integer(entry.delivered_ms());
     ctx.reply.integer(static_cast<int64_t>(entry.deliveries));
   });
 }
@@ -204,8 +204,8 @@ void reply_group(CommandContext& ctx, const Stream& stream, std::string_view nam
   reply_pending(ctx, group.pending(), count, [&](const PendingEntry& entry) {
     ctx.reply.array(4);
     reply_stream_id(ctx.reply, entry.id);
-    ctx.reply.bulk(entry.consumer->name);
-    ctx.reply.integer(entry.delivered_ms);
+    ctx.reply.bulk(entry.consumer().name);
+    ctx.reply.integer(entry.delivered_ms());
     ctx.reply.integer(static_cast<int64_t>(entry.deliveries));
   });
   ctx.reply.bulk("consumers");

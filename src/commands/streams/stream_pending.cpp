@@ -1,6 +1,8 @@
 // Entries delivered to consumers of a group and not acknowledged: XACK, XNACK, XPENDING, XCLAIM,
-// XAUTOCLAIM. XNACK came with Redis 8.8 and follows its documentation, and its tests in
-// what it says of requests that make no sense.
+// XAUTOCLAIM.
+//
+// XNACK came with Redis 8.8 and follows its documentation; the errors of malformed requests are
+// what Redis's own tests expect.
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -223,11 +225,11 @@ void list_pending(CommandContext& ctx, const PendingRequest& request, const Stre
        position && sent < request.count && (*position)->id <= request.range.last;
        position.forward()) {
     const PendingEntry& entry = **position;
-    const int64_t idle_ms = ctx.now_ms() - entry.delivered_ms;
+    const int64_t idle_ms = ctx.now_ms() - entry.delivered_ms();
     if (request.least_idle_ms != 0 && idle_ms < request.least_idle_ms) continue;
     ctx.reply.array(4);
     reply_stream_id(ctx.reply, entry.id);
-    ctx.reply.bulk(entry.consumer->name);
+    ctx.reply.bulk(entry.consumer().name);
     ctx.reply.integer(group.is_released(entry) ? -1 : std::max<int64_t>(idle_ms, 0));
     ctx.reply.integer(static_cast<int64_t>(entry.deliveries));
     ++sent;
@@ -252,8 +254,8 @@ void xpending(CommandContext& ctx) {
 
 // Released entries always are; they were delivered at 0.
 bool is_idle_enough(const CommandContext& ctx, const PendingEntry& entry, int64_t least_idle_ms) {
-  return least_idle_ms == 0 || entry.delivered_ms == 0 ||
-         ctx.now_ms() - entry.delivered_ms >= least_idle_ms;
+  return least_idle_ms == 0 || entry.delivered_ms() == 0 ||
+         ctx.now_ms() - entry.delivered_ms() >= least_idle_ms;
 }
 
 bool read_least_idle(CommandContext& ctx, std::string_view text, std::string_view command,
@@ -343,8 +345,7 @@ bool claim(CommandContext& ctx, const ClaimRequest& request, StreamGroup& group,
     entry = &group.add_pending(id, consumer, request.delivered_ms, 1);
   } else {
     if (!is_idle_enough(ctx, *entry, request.least_idle_ms)) return false;
-    group.move_pending(*entry, consumer);
-    entry->delivered_ms = request.delivered_ms;
+    group.assign_pending(*entry, consumer, request.delivered_ms);
   }
   if (request.deliveries >= 0) {
     entry->deliveries = static_cast<uint64_t>(request.deliveries);
@@ -449,8 +450,7 @@ void xautoclaim(CommandContext& ctx) {
     }
     position.forward();
     if (!is_idle_enough(ctx, entry, request.least_idle_ms)) continue;
-    group.move_pending(entry, consumer);
-    entry.delivered_ms = ctx.now_ms();
+    group.assign_pending(entry, consumer, ctx.now_ms());
     if (!request.just_ids) entry.count_delivery();
     propagate_pending(ctx, key, group, ctx.args[2], entry);
     claimed.push_back(id);

@@ -78,9 +78,7 @@ bool read_block_time(CommandContext& ctx, std::string_view text, ReadRequest* re
   if (ctx.client.has(server::kClientScript) && !ctx.server.edition().has({7, 2}))
     return refuse(ctx, "ERR " + std::string(ctx.args[0]) +
                            " command is not allowed with BLOCK option from scripts");
-  if (!ctx.read_timeout_ms(text, &request->deadline_ms)) return false;
-  // BLOCK 0 waits without a timeout.
-  if (request->deadline_ms == ctx.now_ms()) request->deadline_ms = 0;
+  if (!ctx.read_wait_ms(text, &request->deadline_ms)) return false;
   request->may_wait = true;
   return true;
 }
@@ -229,30 +227,40 @@ bool find_source(CommandContext& ctx, const ReadRequest& request, size_t index, 
   return read_place(ctx, request.ids[index], source);
 }
 
-// The entries that CLAIM takes over from other consumers, those first that were released, then the
-// longest delivered, up to the request's count. O(pending entries).
-std::vector<PendingEntry*> claimable(const CommandContext& ctx, const ReadRequest& request,
-                                     const Source& source) {
-  std::vector<PendingEntry*> found;
-  if (request.claim_idle_ms < 0 || !source.is_new) return found;
+// Calls fn(PendingEntry&, const StreamEntry&) for the entries that CLAIM takes over from other
+// consumers, those first that were released, then the longest delivered, until fn returns false.
+// Entries that were deleted stay pending.
+template <typename Fn>
+void for_each_claimable(const CommandContext& ctx, const ReadRequest& request, const Source& source,
+                        Fn&& fn) {
+  if (request.claim_idle_ms < 0 || !source.is_new) return;
   const int64_t latest_ms = ctx.now_ms() - request.claim_idle_ms;
-  source.group->pending().for_each([&](PendingEntry* entry) {
-    if (entry->delivered_ms <= latest_ms) found.push_back(entry);
+  source.stream->for_each_pending(*source.group, [&](PendingEntry& pending,
+                                                     const StreamEntry& entry) {
+    const bool is_due = source.group->is_released(pending) || pending.delivered_ms() <= latest_ms;
+    return is_due && fn(pending, entry);
   });
-  // They are in order of their ids. Those that were released come first, in the order of that.
-  std::erase_if(found, [&](PendingEntry* entry) { return source.group->is_released(*entry); });
-  std::stable_sort(found.begin(), found.end(), [](const PendingEntry* a, const PendingEntry* b) {
-    return a->delivered_ms < b->delivered_ms;
-  });
-  const std::vector<PendingEntry*> released = source.group->released_in_order();
-  found.insert(found.begin(), released.begin(), released.end());
-  // Entries that were deleted stay pending.
-  StreamFinder existing(*source.stream);
-  std::erase_if(found, [&, left = request.count](const PendingEntry* entry) mutable {
-    if (request.count != 0 && left == 0) return true;
-    if (!existing.find(entry->id)) return true;
-    --left;
+}
+
+// The first of these; null when there is none. O(log n).
+const PendingEntry* first_claimable(const CommandContext& ctx, const ReadRequest& request,
+                                    const Source& source) {
+  const PendingEntry* first = nullptr;
+  for_each_claimable(ctx, request, source, [&](const PendingEntry& pending, const StreamEntry&) {
+    first = &pending;
     return false;
+  });
+  return first;
+}
+
+// The first of these: as many as the request's count, or up to and with the one that the budget
+// does not allow.
+std::vector<PendingEntry*> claimable(const CommandContext& ctx, const ReadRequest& request,
+                                     const Source& source, ReplyBudget budget) {
+  std::vector<PendingEntry*> found;
+  for_each_claimable(ctx, request, source, [&](PendingEntry& pending, const StreamEntry& entry) {
+    found.push_back(&pending);
+    return found.size() != request.count && budget.take(entry);
   });
   return found;
 }
@@ -265,7 +273,7 @@ bool has_new_entries(const Source& source) {
 // Whether there is something to send: the history of a consumer is sent even if it is empty.
 bool has_something(const CommandContext& ctx, const ReadRequest& request, const Source& source) {
   if (source.group != nullptr && !source.is_new) return true;
-  return has_new_entries(source) || !claimable(ctx, request, source).empty();
+  return has_new_entries(source) || first_claimable(ctx, request, source) != nullptr;
 }
 
 // --- For groups ---------------------------------------------------------------------------------
@@ -285,8 +293,7 @@ bool send_claimed_entry(CommandContext& ctx, const ReadRequest& request, const S
   if (!may_send) return false;
   ctx.reply.integer(idle_time_ms(ctx, group, pending));
   ctx.reply.integer(static_cast<int64_t>(pending.deliveries));
-  group.move_pending(pending, consumer);
-  pending.delivered_ms = ctx.now_ms();
+  group.assign_pending(pending, consumer, ctx.now_ms());
   pending.count_delivery();
   propagate_pending(ctx, source.key, group, request.group, pending);
   return true;
@@ -307,8 +314,7 @@ void send_new_entry(CommandContext& ctx, const ReadRequest& request, const Sourc
   if (request.no_ack) return;
   // The entry may be pending already, if the group's last id was set back.
   if (PendingEntry* pending = group.pending().find(entry.id())) {
-    group.move_pending(*pending, consumer);
-    pending->delivered_ms = ctx.now_ms();
+    group.assign_pending(*pending, consumer, ctx.now_ms());
     pending->deliveries = 1;
   } else {
     group.add_pending(entry.id(), consumer, ctx.now_ms(), 1);
@@ -322,7 +328,7 @@ size_t send_new_entries(CommandContext& ctx, const ReadRequest& request, const S
   StreamGroup& group = *source.group;
   const resp::ReplyBuilder::Later later = ctx.reply.later();
   size_t claimed = 0;
-  for (PendingEntry* pending : claimable(ctx, request, source)) {
+  for (PendingEntry* pending : claimable(ctx, request, source, budget)) {
     if (!send_claimed_entry(ctx, request, source, consumer, *pending, budget)) break;
     ++claimed;
   }
@@ -362,7 +368,7 @@ void send_history(CommandContext& ctx, const ReadRequest& request, const Source&
     if (!(entry ? budget.take(*entry) : budget.take(pending.id))) break;
     if (entry) {
       reply_stream_entry(ctx.reply, *entry);
-      pending.delivered_ms = ctx.now_ms();
+      source.group->assign_pending(pending, consumer, ctx.now_ms());
       pending.count_delivery();
     } else {
       ctx.reply.array(2);
@@ -389,8 +395,8 @@ bool may_send_from(CommandContext& ctx, const ReadRequest& request, const Source
     if (!source.stream->contains((*first)->id)) return budget.take((*first)->id);
     range = {(*first)->id, (*first)->id};
   } else if (source.group != nullptr) {
-    const std::vector<PendingEntry*> claimed = claimable(ctx, request, source);
-    if (!claimed.empty()) range = {claimed.front()->id, claimed.front()->id};
+    if (const PendingEntry* claimed = first_claimable(ctx, request, source))
+      range = {claimed->id, claimed->id};
   }
   bool may_send = false;
   source.stream->for_each(range, false, [&](const StreamEntry& entry) {
@@ -414,6 +420,7 @@ void send_source(CommandContext& ctx, const ReadRequest& request, const Source& 
 
 // When an entry may have been pending for as long as CLAIM wants, which no change of a key tells; 0
 // without CLAIM. Others may read in the meantime, so it is soon enough for those entries too.
+// O(log n) for each source.
 int64_t time_to_look_again(const CommandContext& ctx, const ReadRequest& request,
                            const std::vector<Source>& sources) {
   constexpr int64_t kMinMs = 20;
@@ -422,12 +429,12 @@ int64_t time_to_look_again(const CommandContext& ctx, const ReadRequest& request
   int64_t earliest_ms = ctx.now_ms() + std::min(request.claim_idle_ms, kLongestMs);
   for (const Source& source : sources) {
     if (!source.is_new) continue;
-    StreamFinder existing(*source.stream);
-    source.group->pending().for_each([&](const PendingEntry* entry) {
-      if (!existing.find(entry->id)) return;
-      earliest_ms =
-          std::min(earliest_ms, entry->delivered_ms + std::min(request.claim_idle_ms, kLongestMs));
-    });
+    const auto look_at_first = [&](const PendingEntry& pending, const StreamEntry&) {
+      earliest_ms = std::min(earliest_ms,
+                             pending.delivered_ms() + std::min(request.claim_idle_ms, kLongestMs));
+      return false;
+    };
+    source.stream->for_each_pending(*source.group, look_at_first);
   }
   return std::max(earliest_ms, ctx.now_ms() + kMinMs);
 }
@@ -445,8 +452,7 @@ void wait_for_entries(CommandContext& ctx, const ReadRequest& request,
     id = ids[i];
   }
   const int64_t again_ms = time_to_look_again(ctx, request, sources);
-  CommandContext resolved{ctx.server, ctx.client, ctx.command, words,
-                          ctx.db,     ctx.reply,  ctx.events,  ctx.propagation};
+  CommandContext resolved = ctx.with_args(words);
   ctx.server.blocking().wait(resolved,
                              {.keys = Arguments(words).subspan(request.first_key, sources.size()),
                               .type = Stream::kType,

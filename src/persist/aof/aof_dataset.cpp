@@ -1,13 +1,12 @@
 #include "persist/aof/aof_dataset.h"
 
 #include <algorithm>
-#include <initializer_list>
-#include <span>
 #include <string>
 #include <string_view>
 
 #include "base/text/number.h"
 #include "persist/aof/append_only_file.h"
+#include "persist/aof/request_writer.h"
 #include "persist/rdb/dump_payload.h"
 #include "server/function_libraries.h"
 #include "server/server.h"
@@ -32,39 +31,6 @@ constexpr size_t kMaxElements = 64;
 std::string text_of(StreamId id) {
   return std::to_string(id.ms) + "-" + std::to_string(id.sequence);
 }
-
-class RequestWriter {
- public:
-  explicit RequestWriter(ByteSink& sink) : sink_(sink) {}
-
-  ByteSink& sink() { return sink_; }
-  void begin(size_t words) { header('*', words); }
-  void word(std::string_view text) {
-    header('$', text.size());
-    sink_.write(text);
-    sink_.write("\r\n");
-  }
-  void word(int64_t number) {
-    char digits[base::kMaxInt64Text];
-    word(std::string_view(digits, base::format_int64(number, digits)));
-  }
-  void request(std::initializer_list<std::string_view> words) {
-    begin(words.size());
-    for (const std::string_view each : words) word(each);
-  }
-
- private:
-  void header(char kind, size_t value) {
-    char line[base::kMaxInt64Text + 3];
-    line[0] = kind;
-    size_t size = 1 + base::format_int64(static_cast<int64_t>(value), line + 1);
-    line[size++] = '\r';
-    line[size++] = '\n';
-    sink_.write({line, size});
-  }
-
-  ByteSink& sink_;
-};
 
 // Splits a collection into requests: `command key`, then up to 64 elements of `words_each` words.
 class Batches {
@@ -169,7 +135,7 @@ void write_consumer(RequestWriter& writer, std::string_view key, std::string_vie
   }
   consumer.pending.for_each([&](const store::PendingEntry* entry) {
     writer.request({"XCLAIM", key, group, consumer.name, "0", text_of(entry->id), "TIME",
-                    std::to_string(entry->delivered_ms), "RETRYCOUNT",
+                    std::to_string(entry->delivered_ms()), "RETRYCOUNT",
                     std::to_string(entry->deliveries), "JUSTID", "FORCE"});
   });
 }

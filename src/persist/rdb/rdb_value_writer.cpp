@@ -207,7 +207,7 @@ void write_group(RdbWriter& writer, std::string_view name, const StreamGroup& gr
   writer.length(group.pending().size());
   group.pending().for_each([&](const store::PendingEntry* entry) {
     write_raw_id(writer, entry->id);
-    writer.milliseconds(entry->delivered_ms);
+    writer.milliseconds(entry->delivered_ms());
     writer.length(entry->deliveries);
   });
   write_consumers(writer, group);

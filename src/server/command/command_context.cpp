@@ -20,6 +20,12 @@ bool is_word_of_same_size(std::string_view argument, std::string_view upper_case
   return true;
 }
 
+bool read_flush_lazily(const CommandContext& ctx, ArgReader& args) {
+  if (args.word("ASYNC")) return true;
+  if (args.word("SYNC")) return false;
+  return ctx.server.settings().lazyfree_lazy_user_flush;
+}
+
 void reply_string(resp::ReplyBuilder& reply, const store::Entry& entry) {
   if (entry.is_integer()) {
     reply.bulk(entry.integer());
@@ -70,6 +76,12 @@ bool CommandContext::read_timeout_ms(std::string_view text, int64_t* deadline_ms
     return false;
   }
   *deadline_ms = now_ms() + timeout_ms;
+  return true;
+}
+
+bool CommandContext::read_wait_ms(std::string_view text, int64_t* deadline_ms) {
+  if (!read_timeout_ms(text, deadline_ms)) return false;
+  if (*deadline_ms == now_ms()) *deadline_ms = 0;
   return true;
 }
 

@@ -43,6 +43,10 @@ struct CommandContext {
   Propagation& propagation;
 
   int64_t now_ms() const { return db.environment().now_ms; }
+  // The same request with other words, which must outlive what it returns.
+  CommandContext with_args(Arguments words) const {
+    return {server, client, command, words, db, reply, events, propagation};
+  }
 
   // --- Shared steps of handlers -----------------------------------------------------------------
 
@@ -94,6 +98,8 @@ struct CommandContext {
   // Reads a timeout in milliseconds, and sets the Unix time in milliseconds at which it ends;
   // errors speak of a timeout.
   bool read_timeout_ms(std::string_view text, int64_t* deadline_ms);
+  // The same of a client that is to wait, for which a timeout of 0 is none: the deadline is 0 then.
+  bool read_wait_ms(std::string_view text, int64_t* deadline_ms);
   // "ERR value is not a valid float" when empty.
   bool read_double(std::string_view text, double* value, std::string_view error = {});
 
@@ -146,5 +152,9 @@ class ArgReader {
   Arguments args_;
   size_t next_;
 };
+
+// Steps over ASYNC or SYNC of a command that flushes something. Returns whether the memory is to be
+// freed in the background; without either word lazyfree-lazy-user-flush decides.
+bool read_flush_lazily(const CommandContext& ctx, ArgReader& args);
 
 }  // namespace latchkey::server

@@ -1,11 +1,15 @@
-// An ordered index of records by stream id: for the nodes of a stream, the pending entries of a
-// group and the pending entries of a consumer.
+// An ordered index of records: by stream id for the nodes of a stream, the pending entries of a
+// group and the pending entries of a consumer, or by another key.
+//
+//     struct Order { using Key = ...; static Key key(const T& record); };
+//
+// Keys are compared by <=>. The key of a record is constant while the record is in the index.
 //
 // Pointers are in order in chunks of up to 128, and the chunks in order in one array. Ids mostly
 // arrive in ascending order: appending to a full last chunk starts a new one and leaves the old one
 // full, so an index that grew by appending takes 8.2 bytes a record.
 //
-//     chunks: | 0 | 1 | 2 | ...        T has a member `id`, constant while T is in the index
+//     chunks: | 0 | 1 | 2 | ...
 //               |
 //               +--> | T* | T* | T* | ... (128)
 //
@@ -24,9 +28,19 @@
 
 namespace latchkey::store {
 
-template <typename T>
+// The order by the member `id` of the records.
+struct ById {
+  using Key = StreamId;
+  template <typename T>
+  static StreamId key(const T& record) {
+    return record.id;
+  }
+};
+
+template <typename T, typename Order = ById>
 class StreamIndex {
  public:
+  using Key = typename Order::Key;
   class Position {
    public:
     explicit operator bool() const { return index_ != nullptr; }
@@ -66,27 +80,27 @@ class StreamIndex {
   Position last() const {
     return empty() ? Position() : at(chunks_.size() - 1, chunks_.back().size() - 1);
   }
-  // The first record with an id of at least `id`.
-  Position not_before(StreamId id) const {
-    const auto [chunk, place] = bound(id);
+  // The first record with a key of at least `key`.
+  Position not_before(const Key& key) const {
+    const auto [chunk, place] = bound(key);
     return at(chunk, place);
   }
-  // The last record with an id of at most `id`.
-  Position not_after(StreamId id) const {
-    Position position = not_before(id);
+  // The last record with a key of at most `key`.
+  Position not_after(const Key& key) const {
+    Position position = not_before(key);
     if (!position) return last();
-    if ((*position)->id != id) position.backward();
+    if (key_of(*position) != key) position.backward();
     return position;
   }
   // Null when there is none.
-  T* find(StreamId id) const {
-    const Position position = not_before(id);
-    return position && (*position)->id == id ? *position : nullptr;
+  T* find(const Key& key) const {
+    const Position position = not_before(key);
+    return position && key_of(*position) == key ? *position : nullptr;
   }
 
-  // REQUIRES: the index has no record with this id.
+  // REQUIRES: the index has no record with this key.
   void insert(T* record) {
-    auto [chunk, place] = bound(record->id);
+    auto [chunk, place] = bound(key_of(record));
     ++size_;
     if (chunk == chunks_.size()) {
       if (chunk == 0 || chunks_.back().size() == kChunkCapacity) chunks_.emplace_back();
@@ -95,7 +109,7 @@ class StreamIndex {
     }
     if (chunks_[chunk].size() == kChunkCapacity) {
       split(chunk);
-      std::tie(chunk, place) = bound(record->id);
+      std::tie(chunk, place) = bound(key_of(record));
     }
     Chunk& within = chunks_[chunk];
     within.insert(within.begin() + static_cast<std::ptrdiff_t>(place), record);
@@ -114,7 +128,7 @@ class StreamIndex {
     return place < chunks_[chunk].size() ? at(chunk, place) : at(chunk + 1, 0);
   }
   // REQUIRES: the record is in the index.
-  void erase(const T* record) { erase(not_before(record->id)); }
+  void erase(const T* record) { erase(not_before(key_of(record))); }
   void clear() {
     chunks_.clear();
     size_ = 0;
@@ -132,6 +146,8 @@ class StreamIndex {
   static constexpr size_t kChunkCapacity = 128;
   using Chunk = std::vector<T*>;
 
+  static Key key_of(const T* record) { return Order::key(*record); }
+
   Position at(size_t chunk, size_t place) const {
     Position position;
     if (chunk >= chunks_.size()) return position;
@@ -141,15 +157,15 @@ class StreamIndex {
     return position;
   }
 
-  // Chunk and place of the first record with an id of at least `id`; {number of chunks, 0} if there
-  // is none.
-  std::pair<size_t, size_t> bound(StreamId id) const {
-    if (chunks_.empty() || chunks_.back().back()->id < id) return {chunks_.size(), 0};
+  // Chunk and place of the first record with a key of at least `key`; {number of chunks, 0} if
+  // there is none.
+  std::pair<size_t, size_t> bound(const Key& key) const {
+    if (chunks_.empty() || key_of(chunks_.back().back()) < key) return {chunks_.size(), 0};
     const auto chunk =
         std::partition_point(chunks_.begin(), chunks_.end(),
-                             [&](const Chunk& records) { return records.back()->id < id; });
+                             [&](const Chunk& records) { return key_of(records.back()) < key; });
     const auto place = std::partition_point(chunk->begin(), chunk->end(),
-                                            [&](const T* record) { return record->id < id; });
+                                            [&](const T* record) { return key_of(record) < key; });
     return {static_cast<size_t>(chunk - chunks_.begin()),
             static_cast<size_t>(place - chunk->begin())};
   }

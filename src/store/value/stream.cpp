@@ -30,6 +30,13 @@ Stream::Stream(const Stream& other)
 
 // --- Adding -------------------------------------------------------------------------------------
 
+void Stream::set_last_id(StreamId id) {
+  // Entries that groups have passed over may be added again.
+  if (id < last_id_)
+    for_each_group([](std::string_view, StreamGroup& group) { group.drop_delivery_order(); });
+  last_id_ = id;
+}
+
 std::optional<StreamId> Stream::new_id(int64_t now_ms) const {
   if (last_id_ == StreamId::max()) return std::nullopt;
   const auto now = static_cast<uint64_t>(now_ms);
@@ -74,9 +81,13 @@ bool Stream::adopt(StreamId first, std::span<const char> bytes) {
   auto node = std::make_unique<StreamNode>(first, bytes);
   const Nodes::Position last = nodes_.last();
   if (last && (*last)->last().id >= first) return false;
+  const bool has_first = length_ == 0 && node->count() != 0;
   length_ += node->count();
   nodes_.insert(node.release());
-  find_first_id();
+  if (has_first) {
+    first_id_ = first;
+    find_first_id();
+  }
   return true;
 }
 
@@ -119,8 +130,9 @@ Stream::Nodes::Position Stream::destroy(Nodes::Position node) {
 }
 
 void Stream::find_first_id() {
-  first_id_ = {};
-  for_each({}, false, [&](const StreamEntry& entry) {
+  StreamRange rest;
+  rest.first = std::exchange(first_id_, {});
+  for_each(rest, false, [&](const StreamEntry& entry) {
     first_id_ = entry.id();
     return false;
   });

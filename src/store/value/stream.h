@@ -91,7 +91,8 @@ class Stream final : public Value {
   StreamId last_id() const { return last_id_; }
   StreamId max_deleted_id() const { return max_deleted_id_; }
   uint64_t entries_added() const { return entries_added_; }
-  void set_last_id(StreamId id) { last_id_ = id; }
+  // O(1); for a lower id than before, O(n) of the pending entries of groups read with CLAIM.
+  void set_last_id(StreamId id);
   void set_max_deleted_id(StreamId id) { max_deleted_id_ = id; }
   void set_entries_added(uint64_t count) { entries_added_ = count; }
 
@@ -147,6 +148,12 @@ class Stream final : public Value {
   size_t erase_references(StreamId id);
   // Records that the group has read the entry with that id, which is above its last id.
   void advance(StreamGroup& group, StreamId id) const;
+  // Calls fn(PendingEntry&, const StreamEntry&) for the group's pending entries that the stream
+  // still has, in the order of delivery (StreamGroup::delivery_order()), until fn returns false.
+  // fn must change neither the stream nor the group. O(log n + entries of a node) each. An entry
+  // that was deleted costs that once, when the first call comes to it.
+  template <typename Fn>
+  void for_each_pending(StreamGroup& group, Fn&& fn) const;
   // How many entries the group has not read; nothing when that is not known. `counts_trimmed`: also
   // those that were trimmed before it came to them (Valkey).
   std::optional<int64_t> lag(const StreamGroup& group, bool counts_trimmed = false) const;
@@ -189,6 +196,7 @@ class Stream final : public Value {
   Nodes::Position destroy(Nodes::Position node);
   // Removes entries of one node as trim() does, treating each one's references in groups.
   void trim_with_references(StreamNode& node, const StreamTrim& trim);
+  // Moves first_id_ to the first entry at or after it; to zero when there is none.
   void find_first_id();
   // Whether entries with that id or a higher one may have been deleted.
   bool may_lack_entries_from(StreamId id) const;
@@ -228,6 +236,20 @@ class StreamFinder {
   // The first of the node with at least the id that was looked for last; empty: none.
   StreamNode::Entry entry_;
 };
+
+template <typename Fn>
+void Stream::for_each_pending(StreamGroup& group, Fn&& fn) const {
+  StreamFinder entries(*this);
+  for (StreamGroup::DeliveryOrder::Position position = group.delivery_order().first(); position;) {
+    const std::optional<StreamEntry> entry = entries.find((*position)->id);
+    if (!entry) {
+      position = group.pass_over(position);
+      continue;
+    }
+    if (!fn(**position, *entry)) return;
+    position.forward();
+  }
+}
 
 template <typename Fn>
 void Stream::walk_forward(const StreamRange& range, Fn&& fn) const {

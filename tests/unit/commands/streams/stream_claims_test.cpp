@@ -1,5 +1,7 @@
 // XREADGROUP with CLAIM: entries that have been pending for long are read before new ones.
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "commands/groups.h"
 #include "unit/catch.h"
@@ -15,7 +17,8 @@ struct ClaimServer : ServerFixture {
   ClaimServer()
       : ServerFixture({commands::key_rows(), commands::stream_group_rows(),
                        commands::stream_info_rows(), commands::stream_pending_rows(),
-                       commands::stream_read_rows(), commands::stream_rows()}),
+                       commands::stream_read_rows(), commands::stream_reference_rows(),
+                       commands::stream_rows()}),
         client(*this) {
     for (const char* id : {"1", "2", "3"}) run(std::string("XADD s ") + id + " n " + id);
     run("XGROUP CREATE s g 0");
@@ -67,6 +70,77 @@ TEST_CASE("CLAIM passes over entries that were deleted", "[stream_claims]") {
   CHECK(server.run("XREADGROUP GROUP g ben CLAIM 0 COUNT 1 STREAMS s >") ==
         of_s({entry("2", 0, 1)}));
   CHECK(server.run("XPENDING s g - + 1") == array({pending("1", "anna", 0, 1)}));
+}
+
+TEST_CASE("CLAIM passes over deleted entries again and again", "[stream_claims]") {
+  ClaimServer server;
+  server.run("XADD s 4 n 4");
+  server.run("XREADGROUP GROUP g anna STREAMS s >");
+  server.run("XDEL s 1-0 3-0");
+  for (int64_t deliveries = 1; deliveries <= 3; ++deliveries) {
+    server.advance_ms(10);
+    CHECK(server.run("XREADGROUP GROUP g ben CLAIM 10 STREAMS s >") ==
+          of_s({entry("2", 10, deliveries), entry("4", 10, deliveries)}));
+    CHECK(server.run("XREADGROUP GROUP g ben CLAIM 10 STREAMS s >") == kNullArray);
+  }
+  CHECK(server.run("XPENDING s g - + 9") ==
+        array({pending("1", "anna", 30, 1), pending("2", "ben", 0, 4), pending("3", "anna", 30, 1),
+               pending("4", "ben", 0, 4)}));
+  CHECK(server.run("XREADGROUP GROUP g anna STREAMS s 0") ==
+        of_s({array({bulk("1-0"), std::string(kNullArray)}),
+              array({bulk("3-0"), std::string(kNullArray)})}));
+  CHECK(server.run("XACK s g 1-0 3-0") == integer(2));
+}
+
+TEST_CASE("CLAIM reads an entry whose id was trimmed and added again", "[stream_claims]") {
+  ClaimServer server;
+  server.run("XTRIM s MAXLEN 0");
+  CHECK(server.run("XREADGROUP GROUP g ben CLAIM 0 STREAMS s >") == kNullArray);
+  CHECK(server.run("XSETID s 1-0") == kOk);
+  CHECK(server.run("XADD s 2 n 2") == bulk("2-0"));
+  CHECK(server.run("XREADGROUP GROUP g ben CLAIM 0 STREAMS s >") == of_s({entry("2", 0, 1)}));
+}
+
+TEST_CASE("Each way to deliver an entry changes when CLAIM takes it", "[stream_claims]") {
+  ClaimServer server;
+  server.run("XADD s 4 n 4");
+  server.run("XREADGROUP GROUP g anna STREAMS s >");
+  server.advance_ms(10);
+  CHECK(server.run("XREADGROUP GROUP g ben CLAIM 11 STREAMS s >") == kNullArray);
+  // The history is delivered again.
+  server.run("XCLAIM s g ben 0 1-0");
+  server.advance_ms(10);
+  server.run("XREADGROUP GROUP g ben STREAMS s 0");
+  server.run("XAUTOCLAIM s g carl 0 2-0 COUNT 1");
+  server.run("XCLAIM s g anna 0 3-0 IDLE 5");
+  CHECK(server.run("XREADGROUP GROUP g dora CLAIM 1 STREAMS s >") ==
+        of_s({entry("4", 20, 1), entry("3", 5, 2)}));
+  server.advance_ms(10);
+  // The group's place is set back, so that entries are delivered once more.
+  server.run("XGROUP SETID s g 2-0");
+  CHECK(server.run("XREADGROUP GROUP g anna COUNT 1 STREAMS s >") ==
+        of_s({array({bulk("3-0"), bulks({"n", "3"})})}));
+  server.run("XGROUP SETID s g 4-0");
+  CHECK(server.run("XREADGROUP GROUP g dora CLAIM 1 STREAMS s >") ==
+        of_s({entry("1", 10, 3), entry("2", 10, 2), entry("4", 10, 2)}));
+  CHECK(server.run("XACKDEL s g IDS 1 4-0") == array({integer(1)}));
+  server.run("XGROUP DELCONSUMER s g anna");
+  CHECK(server.run("XREADGROUP GROUP g ben CLAIM 0 STREAMS s >") ==
+        of_s({entry("1", 0, 4), entry("2", 0, 3)}));
+}
+
+TEST_CASE("CLAIM takes what the reply's limits allow, and no new entries behind it",
+          "[stream_claims]") {
+  ClaimServer server;
+  CHECK(server.run("XREADGROUP GROUP g ben CLAIM 0 MAXCOUNT 1 STREAMS s >") ==
+        of_s({entry("1", 0, 1)}));
+  CHECK(server.run("XREADGROUP GROUP g ben CLAIM 0 MAXCOUNT 3 STREAMS s >") ==
+        of_s({entry("1", 0, 2), entry("2", 0, 1), entry("3", 0, 0)}));
+  server.run("XADD s 4 n 4");
+  CHECK(server.run("XREADGROUP GROUP g ben CLAIM 0 MAXSIZE 1 STREAMS s >") ==
+        of_s({entry("1", 0, 3)}));
+  CHECK(server.run("XPENDING s g - + 9") ==
+        array({pending("1", "ben", 0, 4), pending("2", "ben", 0, 2), pending("3", "ben", 0, 1)}));
 }
 
 TEST_CASE("CLAIM concerns new entries alone, not a consumer's history", "[stream_claims]") {
@@ -136,6 +210,54 @@ TEST_CASE("A wait with CLAIM ends when its own time is over", "[stream_claims]")
   server.advance_ms(1);
   server.tick();
   CHECK(waiting.take_output() == kNullArray);
+}
+
+TEST_CASE("A wait with CLAIM is for the first entry that was not deleted", "[stream_claims]") {
+  ClaimServer server;
+  server.advance_ms(10);
+  server.run("XREADGROUP GROUP g anna STREAMS s >");
+  server.run("XDEL s 1-0 2-0");
+  TestClient waiting(server);
+  REQUIRE(waiting.run("XREADGROUP GROUP g ben BLOCK 500 CLAIM 300 STREAMS s >").empty());
+  server.advance_ms(299);
+  server.tick();
+  CHECK(waiting.take_output().empty());
+  server.advance_ms(1);
+  server.tick();
+  CHECK(waiting.take_output() == of_s({entry("3", 300, 1)}));
+}
+
+TEST_CASE("A change looks at few of many pending entries for each client that waits",
+          "[stream_claims]") {
+  constexpr int kPending = 20'000;
+  constexpr int kWaiting = 50;
+  constexpr int kChanges = 100;
+  ClaimServer server;
+  for (int i = 4; i <= kPending; ++i) server.run("XADD s " + std::to_string(i) + " n 1");
+  server.run("XREADGROUP GROUP g anna STREAMS s >");
+  std::vector<std::unique_ptr<TestClient>> waiting;
+  for (int i = 0; i < kWaiting; ++i) {
+    waiting.push_back(std::make_unique<TestClient>(server));
+    CHECK(waiting.back()->run("XREADGROUP GROUP g ben BLOCK 0 CLAIM 9000 STREAMS s >").empty());
+  }
+  // To look at all of them for each client would be 100,000,000 steps, and as many once they are
+  // trimmed.
+  const std::string unchanged = "XSETID s " + std::to_string(kPending);
+  for (int i = 0; i < kChanges; ++i) CHECK(server.run(unchanged) == kOk);
+  CHECK(server.run("XTRIM s MAXLEN 1") == integer(kPending - 1));
+  for (int i = 0; i < kChanges; ++i) CHECK(server.run(unchanged) == kOk);
+  server.advance_ms(9000);
+  server.tick();
+  const std::string last = std::to_string(kPending);
+  size_t served = 0;
+  for (const auto& client : waiting) {
+    const std::string reply = client->take_output();
+    if (reply.empty()) continue;
+    ++served;
+    CHECK(reply ==
+          of_s({array({bulk(last + "-0"), bulks({"n", "1"}), integer(9000), integer(1)})}));
+  }
+  CHECK(served == 1);
 }
 
 TEST_CASE("Who waits with CLAIM is served new entries at once", "[stream_claims]") {

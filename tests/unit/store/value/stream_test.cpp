@@ -266,7 +266,7 @@ TEST_CASE("A pending entry is one record for its group and its consumer", "[stre
   StreamConsumer& ben = group.add_consumer("ben", 1);
   for (uint64_t ms = 1; ms <= 300; ++ms) group.add_pending({ms, 0}, anna, 5, 1);
   CHECK(anna.pending.size() == 300);
-  group.move_pending(*group.pending().find({150, 0}), ben);
+  group.assign_pending(*group.pending().find({150, 0}), ben, 5);
   CHECK(anna.pending.size() == 299);
   CHECK(ben.pending.find({150, 0}) == group.pending().find({150, 0}));
   CHECK(group.erase_pending({150, 0}));
@@ -295,7 +295,7 @@ TEST_CASE("A copy of a stream shares nothing with it", "[streams]") {
   const PendingEntry* pending = copied->pending().find({1, 0});
   REQUIRE(pending != nullptr);
   CHECK(pending->deliveries == 3);
-  CHECK(pending->consumer == copied->find_consumer("c"));
+  CHECK(&pending->consumer() == copied->find_consumer("c"));
   CHECK(copy->memory_usage() > 0);
 }
 
@@ -341,6 +341,25 @@ TEST_CASE("A node that trimming by id has left without entries is taken in as we
       [&](const StreamNode& node) { CHECK(copy.adopt(node.id, node.pack().bytes())); });
   CHECK(copy.size() == 1);
   CHECK(copy.first_id() == StreamId{4, 0});
+}
+
+TEST_CASE("Nodes without entries are not walked again for each node taken in", "[streams]") {
+  constexpr uint64_t kNodes = 20'000;
+  Stream copy;
+  for (uint64_t ms = 1; ms <= kNodes; ++ms) {
+    const Words fields = {"a", "1"};
+    StreamNode node({ms, 0}, fields);
+    node.append({ms, 0}, fields);
+    // The last two keep their entries.
+    if (ms + 1 < kNodes) node.erase(node.first());
+    REQUIRE(copy.adopt(node.id, node.pack().bytes()));
+  }
+  CHECK(copy.size() == 2);
+  CHECK(copy.first_id() == StreamId{kNodes - 1, 0});
+  CHECK(copy.erase({kNodes - 1, 0}));
+  CHECK(copy.first_id() == StreamId{kNodes, 0});
+  CHECK(copy.erase({kNodes, 0}));
+  CHECK(copy.first_id() == StreamId{});
 }
 
 TEST_CASE("The index of records stays in order when it grows and shrinks anywhere", "[streams]") {
