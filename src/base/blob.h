@@ -72,13 +72,16 @@ static_assert(sizeof(Blob) == 16);
 class BlobRef {
  public:
   BlobRef() = default;
+  // Adds a reference.
   explicit BlobRef(Blob* blob) : blob_(blob) { blob_->retain(); }
-  // Of a new blob of `size` uninitialised bytes, without spare room.
-  static BlobRef create(size_t size) {
+  // Takes over a reference, such as the first one of a new blob.
+  static BlobRef adopt(Blob* blob) {
     BlobRef made;
-    made.blob_ = Blob::create(size, size);
+    made.blob_ = blob;
     return made;
   }
+  // Of a new blob of `size` uninitialised bytes, without spare room.
+  static BlobRef create(size_t size) { return adopt(Blob::create(size, size)); }
   BlobRef(BlobRef&& other) noexcept : blob_(std::exchange(other.blob_, nullptr)) {}
   BlobRef& operator=(BlobRef&& other) noexcept {
     std::swap(blob_, other.blob_);

@@ -5,9 +5,12 @@
 #include <utility>
 
 #include "base/text/glob.h"
+#include "base/text/split.h"
 #include "locks/lock_words.h"
 
 namespace latchkey::locks {
+
+using server::KeyPlace;
 
 namespace {
 
@@ -30,6 +33,11 @@ void refer(std::shared_ptr<T>& to, const std::shared_ptr<T>& what) {
 }
 
 }  // namespace
+
+std::string Party::shown() const {
+  if (!name.empty()) return name;
+  return id == 0 ? "an unknown client" : "client " + std::to_string(id);
+}
 
 // --- Records ------------------------------------------------------------------------------------
 
@@ -57,11 +65,8 @@ void LockModel::end_past() {
 
 void LockModel::set_patterns(std::string_view patterns) {
   patterns_.clear();
-  for (size_t start = 0; start < patterns.size();) {
-    const size_t end = std::min(patterns.find(' ', start), patterns.size());
-    if (end != start) patterns_.emplace_back(patterns.substr(start, end - start));
-    start = end + 1;
-  }
+  for (const std::string_view pattern : base::split_words(patterns, ' '))
+    patterns_.emplace_back(pattern);
 }
 
 bool LockModel::is_of(const Record& record, int database, std::string_view key) {
@@ -71,18 +76,19 @@ bool LockModel::is_of(const Record& record, int database, std::string_view key) 
 const Record* LockModel::find(int database, std::string_view key) const {
   if (order_.empty()) return nullptr;
   if (is_of(order_.front(), database, key)) return &order_.front();
-  const auto it = records_.find(std::pair(database, key));
+  const auto it = records_.find({database, key});
   return it == records_.end() ? nullptr : &*it->second;
 }
 
 Record* LockModel::use(int database, std::string_view key) {
   if (order_.empty()) return nullptr;
   if (!is_of(order_.front(), database, key)) {
-    const auto it = records_.find(std::pair(database, key));
+    const auto it = records_.find({database, key});
     if (it == records_.end()) return nullptr;
     order_.splice(order_.begin(), order_, it->second);
   }
   order_.front().step = step_;
+  order_.front().used = ++uses_;
   return &order_.front();
 }
 
@@ -90,16 +96,17 @@ Record& LockModel::make(int database, std::string_view key) {
   if (Record* record = use(database, key)) return *record;
   while (order_.size() >= limits_.keys && !tells_past_) forget(std::prev(order_.end()));
   Record& record = order_.emplace_front();
-  record.place = std::make_shared<const Place>(Place{database, std::string(key)});
+  record.place = std::make_shared<const KeyPlace>(KeyPlace{database, std::string(key)});
   record.step = step_;
-  records_.emplace(std::pair(database, std::string_view(record.place->key)), order_.begin());
+  record.used = ++uses_;
+  records_.emplace(*record.place, order_.begin());
   return record;
 }
 
 void LockModel::forget(std::list<Record>::iterator record) {
   leave_holder(*record);
-  if (record->semaphore != nullptr) --semaphores_;
-  records_.erase(std::pair(record->place->database, std::string_view(record->place->key)));
+  if (record->semaphore != nullptr) forget_semaphore(*record);
+  records_.erase(*record->place);
   order_.erase(record);
 }
 
@@ -107,10 +114,14 @@ void LockModel::reset() {
   records_.clear();
   order_.clear();
   semaphores_ = 0;
+  semaphores_of_.clear();
+  traceless_.clear();
+  traceless_by_name_.clear();
   held_by_.clear();
   log_.clear();
   findings_.clear();
   parties_.fill(nullptr);
+  may_have_lost_ = false;
 }
 
 const PartyRef& LockModel::party(uint64_t client) const {
@@ -145,8 +156,8 @@ void LockModel::know_by_use(Record& record) {
 // --- Who ----------------------------------------------------------------------------------------
 
 bool LockModel::same_client(const Party& party, uint64_t client) const {
-  if (party.id == client) return true;
-  return !party.name.empty() && client != 0 && this->party(client)->name == party.name;
+  if (client == 0) return false;
+  return party.id == client || (!party.name.empty() && this->party(client)->name == party.name);
 }
 
 bool LockModel::acts_for_holder(const Hold& hold, uint64_t client) const {
@@ -155,6 +166,7 @@ bool LockModel::acts_for_holder(const Hold& hold, uint64_t client) const {
 }
 
 bool LockModel::is_surely_another(Record& record, uint64_t client) {
+  if (record.hold->holder->id == 0) return false;
   if (!record.hold->holder_gone) return true;
   const Contender* contender = find_contender(record, client);
   return contender != nullptr && contender->row > 0 && contender->last_ms >= record.hold->since_ms;
@@ -224,10 +236,11 @@ void LockModel::leave_holder(Record& record) {
 
 void LockModel::begin_hold(Record& record, const Cause& cause, Recipe recipe, const Token& token,
                            int64_t deadline_ms) {
+  static const PartyRef kUnknown = std::make_shared<const Party>();
   if (record.known_by == KnownBy::kNothing) record.known_by = recognise(record, token);
   Hold& hold = record.hold.emplace();
-  hold.holder = party(cause.client);
-  if (hold.holder == nullptr) hold.holder = std::make_shared<const Party>();
+  hold.holder = cause.client == 0 ? kUnknown : party(cause.client);
+  hold.holder_gone = cause.client == 0;
   hold.token = token;
   hold.recipe = recipe;
   hold.via = cause.via;
@@ -282,7 +295,7 @@ void LockModel::taken(int database, std::string_view key, const Cause& cause, Re
 void LockModel::refused(int database, std::string_view key, const Cause& cause, bool same_token,
                         uint64_t count) {
   Record* record = use(database, key);
-  if (record == nullptr || !record->hold || count == 0) return;
+  if (record == nullptr || !record->hold || count == 0 || cause.client == 0) return;
   Contender& contender = contender_of(*record, cause.client);
   if (contender.row == 0) {
     contender.first_ms = cause.time_ms;
@@ -324,8 +337,8 @@ void LockModel::deadline_set(int database, std::string_view key, const Cause& ca
     return;
   }
   const Contender* contender = find_contender(*record, cause.client);
-  const bool loser = !acts_for_holder(hold, cause.client) && contender != nullptr &&
-                     refused_just_now(hold, *contender, cause);
+  const bool loser = hold.holder->id != 0 && !acts_for_holder(hold, cause.client) &&
+                     contender != nullptr && refused_just_now(hold, *contender, cause);
   if (loser) {
     prolonged_by(*record, cause, deadline_ms);
   } else if (!hold.had_deadline && hold.prolongations == 0) {
@@ -334,8 +347,8 @@ void LockModel::deadline_set(int database, std::string_view key, const Cause& ca
     hold.deadline_ms = deadline_ms;
     ++hold.prolongations;
     add_event(EventKind::kProlonged, *record, party(cause.client), cause.time_ms);
-    if (!acts_for_holder(hold, cause.client) && hold.helpers.size() < kMaxContenders)
-      hold.helpers.push_back(cause.client);
+    const bool helps = cause.client != 0 && !acts_for_holder(hold, cause.client);
+    if (helps && hold.helpers.size() < kMaxContenders) hold.helpers.push_back(cause.client);
   }
   hold.deadline_ms = deadline_ms;
   hold.deadline_set_ms = cause.time_ms;
@@ -435,7 +448,7 @@ void LockModel::overwrite(Record& record, const Cause& cause, const Token& token
 }
 
 void LockModel::used_otherwise(int database, std::string_view key) {
-  const auto it = records_.find(std::pair(database, key));
+  const auto it = records_.find({database, key});
   if (it != records_.end()) forget(it->second);
 }
 
@@ -449,8 +462,9 @@ void LockModel::removed(int database, std::string_view key, const Cause& cause) 
   const bool lost_takeover = std::find(losers.begin(), losers.end(), cause.client) != losers.end();
   if (cause.client == 0)
     return end_hold(*record, EventKind::kReleasedBlind, cause.time_ms, nullptr);
-  if (cause.compared || (!lost_takeover && acts_for_holder(hold, cause.client)))
-    return released(*record, cause);
+  const bool may_be_own =
+      hold.holder->id == 0 || (!lost_takeover && acts_for_holder(hold, cause.client));
+  if (cause.compared || may_be_own) return released(*record, cause);
   removed_by_stranger(*record, cause);
 }
 
@@ -559,7 +573,7 @@ void LockModel::check_reentry(Record& record, int64_t now_ms) {
 bool LockModel::guard(int database, std::string_view lock, std::vector<base::GlobPattern> globs) {
   unguard(database, lock);
   if (guards_.size() >= kMaxGuards) return false;
-  guards_.push_back({Place{database, std::string(lock)}, std::move(globs)});
+  guards_.push_back({KeyPlace{database, std::string(lock)}, std::move(globs)});
   return true;
 }
 
@@ -619,11 +633,10 @@ void LockModel::swapped(int first, int second) {
   for (auto record = order_.begin(); record != order_.end(); ++record) {
     const int database = record->place->database;
     if (database == first || database == second) {
-      record->place = std::make_shared<const Place>(
-          Place{database == first ? second : first, record->place->key});
+      record->place = std::make_shared<const KeyPlace>(
+          KeyPlace{database == first ? second : first, record->place->key});
     }
-    records_.emplace(std::pair(record->place->database, std::string_view(record->place->key)),
-                     record);
+    records_.emplace(*record->place, record);
   }
 }
 
@@ -728,7 +741,7 @@ void LockModel::check_starved(Record& record, Contender& contender, int64_t now_
 void LockModel::check_held_long(Record& record, int64_t now_ms) {
   constexpr int64_t kShareLeft = 10;  // a tenth
   const Hold& hold = *record.hold;
-  if (hold.deadline_ms < 0) return;
+  if (hold.deadline_ms < 0 || hold.holder->id == 0) return;
   const int64_t time_to_live_ms = hold.deadline_ms - hold.deadline_set_ms;
   const int64_t left_ms = hold.deadline_ms - now_ms;
   if (left_ms * kShareLeft >= time_to_live_ms) return;

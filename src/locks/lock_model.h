@@ -19,11 +19,13 @@
 #include <deque>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include <boost/circular_buffer.hpp>
@@ -31,6 +33,7 @@
 #include "base/digest/hash.h"
 #include "base/text/glob.h"
 #include "locks/findings.h"
+#include "server/key_place.h"
 
 namespace latchkey::locks {
 
@@ -41,7 +44,7 @@ struct Party {
   std::string address = {};
   std::string user = {};
   // "anna", or "client 12" where it has no name.
-  std::string shown() const { return name.empty() ? "client " + std::to_string(id) : name; }
+  std::string shown() const;
 };
 using PartyRef = std::shared_ptr<const Party>;
 
@@ -56,18 +59,15 @@ class Clients {
   virtual bool is_still(const Party& party) const = 0;
 };
 
-struct Place {
-  int database = 0;
-  std::string key = {};
-  bool operator==(const Place&) const = default;
-};
-using PlaceRef = std::shared_ptr<const Place>;
+using PlaceRef = std::shared_ptr<const server::KeyPlace>;
 
 enum class Via : uint8_t { kPlain, kTransaction, kScript };
 
 // Who did what is told, and how.
 struct Cause {
-  uint64_t client = 0;  // 0: the server by itself, or its master
+  // 0: the server by itself, or a client that nobody here knows: one of the master, of the time
+  // before a restart, of the node that a slot comes from.
+  uint64_t client = 0;
   int64_t time_ms = 0;  // Unix time
   Via via = Via::kPlain;
   // Which transaction or script; of a plain request how many the client had sent before. Modulo
@@ -183,7 +183,7 @@ struct Contender {
 
 // The time in which a client has a lock.
 struct Hold {
-  PartyRef holder = {};
+  PartyRef holder = {};  // with the id 0 when nobody here knows it: any client may be it
   Token token = {};
   Recipe recipe = Recipe::kSetnx;
   Via via = Via::kPlain;
@@ -229,8 +229,10 @@ struct Semaphore {
     int64_t extra = 0;        // tokens that it put back without having taken them
     int64_t extra_ms = 0;
   };
-  int64_t created = 0;  // how many tokens there were
-  int64_t there = 0;    // how many are in the list
+  int64_t created = 0;    // how many tokens there were
+  int64_t there = 0;      // how many are in the list
+  int64_t elsewhere = 0;  // how many are with clients that nobody here knows
+  // No two of one id, nor of one name.
   std::vector<User> users = {};
 };
 
@@ -245,6 +247,7 @@ struct Record {
   uint64_t long_holds = 0;
   std::unique_ptr<Semaphore> semaphore{};  // null: it is a lock
   uint64_t step = 0;                       // LockModel::at() of the last use
+  uint64_t used = 0;                       // the number of its last use, of all uses of records
   // The locks of one holder, in no order.
   Record** held_first = nullptr;  // where the list begins; null while nobody has it
   Record* held_before = nullptr;
@@ -272,12 +275,11 @@ class LockModel {
   static constexpr uint64_t kStarvedRefusals = 100;
   static constexpr uint64_t kStarvedTurns = 50;  // for each client that wants it
 
-  // `patterns`: what the names of locks match, separated by spaces; empty: they are known
-  // otherwise.
   LockModel(const Clients& clients, const base::HashSecret& secret)
-      : clients_(clients), records_(0, Hash{&secret}) {}
+      : clients_(clients), records_(0, server::KeyPlaceHash{&secret}) {}
 
   void set_limits(const Limits& limits);
+  // What the names of locks match, separated by spaces; empty: locks are known otherwise.
   void set_patterns(std::string_view patterns);
   // Called with each finding, new or found again.
   std::function<void(const Finding&)> on_finding;
@@ -321,7 +323,8 @@ class LockModel {
   // written more than that list.
   void tokens_counted(int database, std::string_view key, const Cause& cause, int64_t there,
                       bool leaves_trace);
-  // A client has changed a key that is no semaphore.
+  // A client has changed a key that is no semaphore. Costs two lookups, however many semaphores
+  // there are; after the client has taken tokens, once, a look at the users of those semaphores.
   void trace_left(uint64_t client);
   bool has_semaphores() const { return semaphores_ != 0; }
   bool is_semaphore(int database, std::string_view key) const;
@@ -334,14 +337,14 @@ class LockModel {
   // The locks that are held, the most recently used last; and that one of them is held again.
   std::vector<HeldLock> held() const;
   void put_back(const HeldLock& lock, int64_t now_ms);
-  // Forgets everything; ids go on.
+  // Forgets everything that has happened; ids go on. Limits, patterns and guards stay.
   void reset();
 
   // --- Guards: which keys a lock protects -------------------------------------------------------
 
   static constexpr size_t kMaxGuards = 1000;
   struct Guard {
-    Place lock;
+    server::KeyPlace lock;
     std::vector<base::GlobPattern> globs;
   };
   // Of the same database; takes the place of an earlier guard of the lock. False when there are as
@@ -359,7 +362,8 @@ class LockModel {
   const Record* find(int database, std::string_view key) const;
   // Whether the client had the lock until it expired, and does not know it yet.
   bool has_lost(int database, std::string_view key, uint64_t client) const;
-  // Whether any client ever lost one so.
+  // Whether any lock has expired while somebody held it, since the last reset(). Without that
+  // has_lost() is false of every client. O(1).
   bool may_have_lost() const { return may_have_lost_; }
   const boost::circular_buffer<Event>& log() const { return log_; }
   // The latest last.
@@ -367,15 +371,9 @@ class LockModel {
   uint64_t last_id() const { return last_id_; }
 
  private:
-  struct Hash {
-    using is_transparent = void;
-    const base::HashSecret* secret;
-    size_t operator()(const std::pair<int, std::string_view>& place) const {
-      return secret->hash(place.second) + static_cast<size_t>(place.first);
-    }
-  };
+  // By views of Record::place.
   using Records =
-      std::unordered_map<std::pair<int, std::string_view>, std::list<Record>::iterator, Hash>;
+      std::unordered_map<server::KeyPlaceView, std::list<Record>::iterator, server::KeyPlaceHash>;
 
   static bool is_of(const Record& record, int database, std::string_view key);
   // Null when it is not known. Marks it as used.
@@ -397,9 +395,10 @@ class LockModel {
   void leave_holder(Record& record);
   // Whether the client may act for the holder.
   bool acts_for_holder(const Hold& hold, uint64_t client) const;
+  // Of two clients that nobody here knows it is false.
   bool same_client(const Party& party, uint64_t client) const;
   // Whether the client, which does not act for the holder, is not the holder come back by another
-  // connection.
+  // connection. False if nobody here knows the holder.
   static bool is_surely_another(Record& record, uint64_t client);
   static Contender* find_contender(Record& record, uint64_t client);
   Contender& contender_of(Record& record, uint64_t client);
@@ -421,6 +420,11 @@ class LockModel {
   void check_held_long(Record& record, int64_t now_ms);
   void check_reentry(Record& record, int64_t now_ms);
   Semaphore::User* user_of(Semaphore& semaphore, uint64_t client);
+  Semaphore::User& add_user(Record& record, uint64_t client);
+  // Takes the user out of the tables below.
+  void forget_user(Record& record, const Semaphore::User& user);
+  void forget_semaphore(Record& record);
+  void set_trace(Record& record, Semaphore::User& user, bool left);
   void token_taken(Record& record, const Cause& cause, int64_t count, bool leaves_trace);
   void token_returned(Record& record, const Cause& cause, int64_t count);
   void tokens_lost_with(uint64_t client, int64_t now_ms);
@@ -444,7 +448,13 @@ class LockModel {
   std::deque<Finding> findings_;
   uint64_t last_id_ = 0;
   uint64_t step_ = 0;
+  uint64_t uses_ = 0;  // of records
   size_t semaphores_ = 0;
+  // The semaphores of which a client is a user; and those of them in which it has left no trace, by
+  // what same_client() compares.
+  std::unordered_map<uint64_t, std::unordered_set<Record*>> semaphores_of_;
+  std::unordered_map<uint64_t, std::unordered_set<Record*>> traceless_;
+  std::map<std::string, std::unordered_set<Record*>> traceless_by_name_;
   bool may_have_lost_ = false;
   bool tells_past_ = false;
 };

@@ -321,9 +321,7 @@ void LockWatch::grow_ring() {
 
 void LockWatch::taken_slowly(CommandContext& ctx, const store::KeyRef& ref, LockRecipe recipe) {
   any_ = true;
-  Client* const client = server_.dispatcher().serving();
-  if (client == nullptr) return;
-  client->set(kClientTookLock);
+  if (Client* client = actor()) client->set(kClientTookLock);
   add_step_of(ctx, ref, {.what_and_back = static_cast<uint32_t>(recipe)});
 }
 
@@ -336,7 +334,7 @@ void LockWatch::made_by_script(CommandContext& ctx, const store::KeyRef& ref) {
 
 void LockWatch::refused_slowly(CommandContext& ctx, const store::KeyRef& ref,
                                std::string_view value) {
-  if (server_.dispatcher().serving() == nullptr) return;
+  if (actor() == nullptr) return;
   // What is forgotten stays so.
   if (!waits(ref.hash(), *ref) && model_.find(ctx.db.index(), ref->key()) == nullptr) return;
   char scratch[base::kMaxInt64Text];
@@ -435,10 +433,17 @@ const Command* LockWatch::running() const {
   return client == nullptr ? nullptr : client->last_command;
 }
 
+Client* LockWatch::actor() const {
+  // DEBUG LOADAOF runs what others have done.
+  if ((server_.state() & kStateLoading) != 0) return nullptr;
+  Client* const client = server_.dispatcher().serving();
+  return client == nullptr || client->has(kStandsForOthers) ? nullptr : client;
+}
+
 Cause LockWatch::cause_of(std::string_view key) {
-  const Client* const client = server_.dispatcher().serving();
+  const Client* const client = actor();
   Cause cause{.time_ms = server_.now_ms()};
-  if (client == nullptr || client->has(kClientMaster)) return cause;
+  if (client == nullptr) return cause;
   cause.client = client->id;
   if (nested_.command == nullptr) {
     cause.call = static_cast<uint32_t>(client->total_commands);
@@ -453,7 +458,6 @@ Cause LockWatch::cause_of(std::string_view key) {
 }
 
 void LockWatch::release_failed(CommandContext& ctx, std::string_view key) {
-  compared_ = nullptr;
   if (model_.may_have_lost() && model_.has_lost(ctx.db.index(), key, ctx.client.id))
     model_for(hash_of(key), ctx.db.index(), key).release_failed(ctx.db.index(), key, cause_of(key));
 }
@@ -464,14 +468,13 @@ void LockWatch::counted(CommandContext& ctx, const store::KeyRef& ref, std::stri
     return;
   any_ = true;
   ctx.db.mark_lock(ref);
-  if (Client* client = server_.dispatcher().serving()) client->set(kClientTookLock);
+  if (Client* client = actor()) client->set(kClientTookLock);
   model_for(*ref, ctx.db.index())
       .counted(ctx.db.index(), ctx.args[1], cause_of(ctx.args[1]), field, change, count,
                ref->deadline_ms());
 }
 
-// --- Guards and semaphores
-// --------------------------------------------------------------------------
+// --- Guards and semaphores ----------------------------------------------------------------------
 
 bool LockWatch::guard(int database, std::string_view lock, std::vector<base::GlobPattern> globs) {
   const bool done = model_.guard(database, lock, std::move(globs));
@@ -570,7 +573,7 @@ void LockWatch::lock_set(Keyspace& keyspace, const Entry& entry, std::string_vie
   const bool exchanged = std::exchange(exchanged_, nullptr) == &entry;
   if (!is_one_of(running(), kStoring)) return model.used_otherwise(keyspace.index(), entry.key());
   // Whoever holds it then is to be told of when it goes.
-  if (Client* client = server_.dispatcher().serving()) client->set(kClientTookLock);
+  if (Client* client = actor()) client->set(kClientTookLock);
   const auto how = compared    ? LockModel::Set::kCompared
                    : exchanged ? LockModel::Set::kGetset
                                : LockModel::Set::kPlain;
@@ -597,6 +600,7 @@ void LockWatch::lock_removed(Keyspace& keyspace, const Entry& entry) {
   if (evicting_) return model_for(entry, database).evicted(database, entry.key(), server_.now_ms());
   Cause cause = cause_of(entry.key());
   cause.compared |= std::exchange(compared_, nullptr) == &entry;
+  exchanged_ = nullptr;
   if (const Command* command = running(); command != seen_command_) {
     seen_command_ = command;
     it_deletes_ = is_one_of(command, kDeleting);
@@ -636,7 +640,7 @@ std::vector<LockWatch::Waiting> LockWatch::waiting_for(const Record& record) con
   const auto add = [&](const Client& client, const std::string& how) {
     waiting.push_back({std::make_shared<const Party>(describe(client.id)), how});
   };
-  server_.blocking().for_each_waiting([&](const Blocking::PlaceView& place, const Client& client) {
+  server_.blocking().for_each_waiting([&](const server::KeyPlace& place, const Client& client) {
     if (place.database != record.place->database || !has_name(place.key, lock)) return;
     const std::string command(client.last_command != nullptr ? client.last_command->full_name : "");
     add(client, command + " " + std::string(place.key));

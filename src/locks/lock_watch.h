@@ -129,6 +129,9 @@ class LockWatch final : public server::LockClaims,
   uint64_t hash_of(std::string_view key) const;
   // Whether a lock that nobody but its holder has touched was removed by it: that waits as well.
   bool end_step(const store::Entry& entry, int database, const Cause& cause);
+  // The client that runs the command that runs now; null when the server acts by itself, or for
+  // clients that nobody here knows.
+  server::Client* actor() const;
   // Who runs the command that runs now, as the cause of what happens to the key.
   Cause cause_of(std::string_view key);
   // The command that runs now, the inner one of a transaction or script; null when none does.

@@ -13,6 +13,15 @@ std::string tokens(int64_t count) {
   return std::to_string(count) + (count == 1 ? " token" : " tokens");
 }
 
+// Of sets of records that are kept by clients.
+template <typename Sets, typename Client>
+void remove(Sets& sets, const Client& client, Record& record) {
+  const auto it = sets.find(client);
+  if (it == sets.end()) return;
+  it->second.erase(&record);
+  if (it->second.empty()) sets.erase(it);
+}
+
 }  // namespace
 
 void LockModel::tokens_made(int database, std::string_view key, const Cause& cause, int64_t count) {
@@ -40,12 +49,51 @@ Semaphore::User* LockModel::user_of(Semaphore& semaphore, uint64_t client) {
   return it == semaphore.users.end() ? nullptr : &*it;
 }
 
+Semaphore::User& LockModel::add_user(Record& record, uint64_t client) {
+  Semaphore::User& user = record.semaphore->users.emplace_back();
+  user.client = party(client);
+  user.left_trace = true;
+  semaphores_of_[client].insert(&record);
+  set_trace(record, user, false);
+  return user;
+}
+
+void LockModel::forget_user(Record& record, const Semaphore::User& user) {
+  remove(semaphores_of_, user.client->id, record);
+  if (user.left_trace) return;
+  remove(traceless_, user.client->id, record);
+  if (!user.client->name.empty()) remove(traceless_by_name_, user.client->name, record);
+}
+
+void LockModel::forget_semaphore(Record& record) {
+  --semaphores_;
+  for (const Semaphore::User& user : record.semaphore->users) forget_user(record, user);
+}
+
+void LockModel::set_trace(Record& record, Semaphore::User& user, bool left) {
+  if (user.left_trace == left) return;
+  user.left_trace = left;
+  const Party& client = *user.client;
+  if (left) {
+    remove(traceless_, client.id, record);
+    if (!client.name.empty()) remove(traceless_by_name_, client.name, record);
+  } else {
+    traceless_[client.id].insert(&record);
+    if (!client.name.empty()) traceless_by_name_[client.name].insert(&record);
+  }
+}
+
 void LockModel::tokens_counted(int database, std::string_view key, const Cause& cause,
                                int64_t there, bool leaves_trace) {
   Record* record = use(database, key);
   if (record == nullptr || record->semaphore == nullptr) return;
-  const int64_t change = there - std::exchange(record->semaphore->there, there);
-  if (change == 0 || cause.client == 0) return;
+  Semaphore& semaphore = *record->semaphore;
+  const int64_t change = there - std::exchange(semaphore.there, there);
+  if (change == 0) return;
+  if (cause.client == 0) {
+    semaphore.elsewhere = std::max<int64_t>(semaphore.elsewhere - change, 0);
+    return;
+  }
   add_event(change < 0 ? EventKind::kTokenTaken : EventKind::kTokenReturned, *record,
             party(cause.client), cause.time_ms)
       .count = static_cast<uint64_t>(std::abs(change));
@@ -65,13 +113,14 @@ void LockModel::token_taken(Record& record, const Cause& cause, int64_t count, b
       });
       // One that is not known is not accused.
       if (idle == users.end()) return;
+      forget_user(record, *idle);
       users.erase(idle);
     }
-    user = &users.emplace_back(Semaphore::User{.client = party(cause.client)});
+    user = &add_user(record, cause.client);
   }
   user->has += count;
   user->since_ms = cause.time_ms;
-  user->left_trace |= leaves_trace || cause.via != Via::kPlain;
+  if (leaves_trace || cause.via != Via::kPlain) set_trace(record, *user, true);
 }
 
 void LockModel::token_returned(Record& record, const Cause& cause, int64_t count) {
@@ -81,7 +130,7 @@ void LockModel::token_returned(Record& record, const Cause& cause, int64_t count
     const int64_t given = std::min(user.has, count);
     user.has -= given;
     count -= given;
-    if (user.has == 0) user.left_trace = false;
+    if (user.has == 0) set_trace(record, user, false);
   };
   if (own != nullptr) give_back(*own);
   if (own != nullptr && count > 0) {
@@ -92,10 +141,14 @@ void LockModel::token_returned(Record& record, const Cause& cause, int64_t count
   for (Semaphore::User& user : semaphore.users) {
     if (!clients_.is_connected(user.client->id)) give_back(user);
   }
+  const int64_t from_elsewhere = std::min(semaphore.elsewhere, count);
+  semaphore.elsewhere -= from_elsewhere;
+  count -= from_elsewhere;
   // Somebody who has never taken any makes it larger, or is another connection of one who has.
   if (own == nullptr) {
     semaphore.created += count;
-    for (Semaphore::User& user : semaphore.users) user.left_trace |= count > 0;
+    if (count == 0) return;
+    for (Semaphore::User& user : semaphore.users) set_trace(record, user, true);
     return;
   }
   for (Semaphore::User& user : semaphore.users) give_back(user);
@@ -113,20 +166,35 @@ void LockModel::token_returned(Record& record, const Cause& cause, int64_t count
 }
 
 void LockModel::trace_left(uint64_t client) {
-  for (Record& record : order_) {
-    if (record.semaphore == nullptr) continue;
-    if (Semaphore::User* user = user_of(*record.semaphore, client)) user->left_trace = true;
+  if (traceless_.empty()) return;
+  std::vector<Record*> records;
+  if (const auto it = traceless_.find(client); it != traceless_.end())
+    records.assign(it->second.begin(), it->second.end());
+  if (!traceless_by_name_.empty()) {
+    const auto it = traceless_by_name_.find(party(client)->name);
+    if (it != traceless_by_name_.end())
+      records.insert(records.end(), it->second.begin(), it->second.end());
+  }
+  for (Record* record : records) {
+    for (Semaphore::User& user : record->semaphore->users) {
+      if (same_client(*user.client, client)) set_trace(*record, user, true);
+    }
   }
 }
 
 void LockModel::tokens_lost_with(uint64_t client, int64_t now_ms) {
-  for (Record& record : order_) {
-    if (record.semaphore == nullptr) continue;
+  const auto it = semaphores_of_.find(client);
+  if (it == semaphores_of_.end()) return;
+  std::vector<Record*> records(it->second.begin(), it->second.end());
+  std::sort(records.begin(), records.end(),
+            [](const Record* one, const Record* other) { return one->used > other->used; });
+  for (Record* const its : records) {
+    Record& record = *its;
     for (Semaphore::User& user : record.semaphore->users) {
       if (user.client->id != client || user.has == 0) continue;
       add_event(EventKind::kHolderGone, record, user.client, now_ms);
       if (user.left_trace) continue;
-      user.left_trace = true;
+      set_trace(record, user, true);
       find_fault(FindingKind::kUnbalanced, record, user.client, now_ms,
                  user.client->shown() + " took a token at " + clock_time(user.since_ms) +
                      " and disconnected at " + clock_time(now_ms) + " with " + tokens(user.has) +

@@ -200,10 +200,10 @@ void MemoryLimit::evict_key(store::Keyspace& keyspace, std::string_view key) {
   store::KeyRef ref = keyspace.find(key, store::Keyspace::kPeek);
   {
     const LatencyTimer latency(server_, "eviction-del");
-    LockClaims* const claims = server_.lock_claims();
-    if (claims != nullptr) claims->evicting(true);
-    keyspace.erase(ref, lazily);
-    if (claims != nullptr) claims->evicting(false);
+    {
+      const LockClaims::Evicting evicting(server_.lock_claims());
+      keyspace.erase(ref, lazily);
+    }
     if (!lazily) await_freeing();
   }
   ++server_.stats().evicted_keys;

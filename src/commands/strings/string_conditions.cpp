@@ -23,9 +23,10 @@ void erase(CommandContext& ctx, KeyRef& ref) {
   ctx.reply.integer(1);
 }
 
-// The key goes only if it is as the client expects, which is how locks are released.
-void note_comparison(CommandContext& ctx, const KeyRef& ref) {
+// The key goes because its value is as the client expects, which is how locks are released.
+void erase_compared(CommandContext& ctx, KeyRef& ref) {
   if (ctx.server.lock_claims() != nullptr) ctx.server.lock_claims()->compared(ref);
+  erase(ctx, ref);
 }
 
 // Whoever has lost a lock learns it here.
@@ -43,7 +44,6 @@ void delex(CommandContext& ctx) {
       ctx.args[1], conditional ? store::Keyspace::kTouch : store::Keyspace::kNoStats);
   if (!ref) return reply_nothing_deleted(ctx);
   if (!conditional) return erase(ctx, ref);
-  note_comparison(ctx, ref);
 
   if (!ref->is_string())
     return ctx.reply.error("ERR Key should be of string type if conditions are specified");
@@ -54,7 +54,7 @@ void delex(CommandContext& ctx) {
   bool holds;
   if (!condition.check(ctx, *ref, &holds)) return;
   if (!holds) return reply_nothing_deleted(ctx);
-  erase(ctx, ref);
+  erase_compared(ctx, ref);
 }
 
 void delifeq(CommandContext& ctx) {
@@ -62,9 +62,8 @@ void delifeq(CommandContext& ctx) {
   if (!ref) return reply_nothing_deleted(ctx);
   if (!ctx.is_string(ref)) return;
   char scratch[base::kMaxInt64Text];
-  note_comparison(ctx, ref);
   if (ref->string(scratch) != ctx.args[2]) return reply_nothing_deleted(ctx);
-  erase(ctx, ref);
+  erase_compared(ctx, ref);
 }
 
 void digest(CommandContext& ctx) {

@@ -43,9 +43,9 @@ struct LockStep {
   static constexpr int kBackShift = 8;
 
   const store::Entry* entry = nullptr;  // null when the watch needs it no more
-  uint64_t client_id = 0;
-  uint64_t time_and_database = 0;  // see at()
-  uint32_t call = 0;               // locks::Cause::call
+  uint64_t client_id = 0;               // locks::Cause::client
+  uint64_t time_and_database = 0;       // see at()
+  uint32_t call = 0;                    // locks::Cause::call
   uint32_t what_and_back = 0;
 
   // REQUIRES: the time is up to base::SettableClock::kMaxUs, and the number of the database up to
@@ -72,11 +72,15 @@ class LockClaims {
  public:
   virtual ~LockClaims() = default;
 
+  // A client with such a flag stands for others, whom nobody here knows: those of the master, of
+  // the time before a restart, of the node that a slot comes from.
+  static constexpr uint32_t kStandsForOthers = kClientMaster | kClientInternal;
+
   // The client has made the key at `ref`, which was not there.
   void taken(CommandContext& ctx, const store::KeyRef& ref, LockRecipe recipe) {
     const store::Entry* entry = ctx.db.mark_lock(ref);
     if (nested_.command != nullptr || made_ == make_room_at_ ||
-        ctx.db.index() > LockStep::kMaxDatabase) [[unlikely]]
+        ctx.db.index() > LockStep::kMaxDatabase || ctx.client.has(kStandsForOthers)) [[unlikely]]
       return taken_slowly(ctx, ref, recipe);
     ctx.client.flags |= kClientTookLock;
     add_step(ref.hash(), {.entry = entry,
@@ -100,12 +104,14 @@ class LockClaims {
     newest.call = static_cast<uint32_t>(ctx.client.total_commands);
   }
 
-  // The value of the key at `ref` is about to be replaced because it was as the client expected.
+  // The key at `ref` is about to be replaced or removed because its value is as the client expects.
+  // REQUIRES: the value has been compared, and the next change of a lock is this one.
   void compared(const store::KeyRef& ref) {
     if (ref && ref->is_lock()) compared_ = &*ref;
   }
 
   // The client asks for the value of the key at `ref`, and is about to replace it whatever it is.
+  // REQUIRES: the next change of a lock is this one.
   void exchanged(const store::KeyRef& ref) {
     if (ref && ref->is_lock()) exchanged_ = &*ref;
   }
@@ -140,8 +146,20 @@ class LockClaims {
   // The client wants to delete a key that is not there, or has another value than it expects.
   // REQUIRES: it has kClientTookLock.
   virtual void release_failed(CommandContext& ctx, std::string_view key) = 0;
-  // The next key that is removed goes because memory is short; none is removed now.
-  void evicting(bool begins) { evicting_ = begins; }
+  // While it exists, keys that are removed go because memory is short. `claims` may be null.
+  class [[nodiscard]] Evicting {
+   public:
+    explicit Evicting(LockClaims* claims) : claims_(claims) { set(true); }
+    ~Evicting() { set(false); }
+    Evicting(const Evicting&) = delete;
+    Evicting& operator=(const Evicting&) = delete;
+
+   private:
+    void set(bool on) {
+      if (claims_ != nullptr) claims_->evicting_ = on;
+    }
+    LockClaims* claims_;
+  };
   // REQUIRES: it has kClientTookLock.
   virtual void client_gone(Client& client) = 0;
 

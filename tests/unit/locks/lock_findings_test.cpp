@@ -1,6 +1,8 @@
 // The table of findings: for each a scene that brings it, and near misses that do not.
 #include <string>
 
+#include "base/digest/hash.h"
+#include "locks/lock_model.h"
 #include "unit/catch.h"
 #include "unit/locks/scene.h"
 
@@ -162,6 +164,17 @@ TEST_CASE("foreign-release", "[locks]") {
        "foreign-release"},
       {"known by its random value", "anna SET job:7 6c1f0b39a8d244e7 NX PX 30000; bob DEL job:7",
        "foreign-release"},
+      {"after another has compared and not deleted",
+       "anna SET lock a NX PX 30000; bob DELEX lock IFEQ wrong; carl DEL lock", "foreign-release"},
+      {"after DELIFEQ has compared and not deleted",
+       "anna SET lock a NX PX 30000; bob DELIFEQ lock wrong; carl DEL lock", "foreign-release"},
+      {"after a transaction has compared and not deleted",
+       "anna SET lock a NX PX 30000; bob MULTI; bob DELEX lock IFEQ wrong; bob EXEC; carl DEL lock",
+       "foreign-release"},
+      {"after a condition that nobody can read",
+       "anna SET lock a NX PX 30000; bob DELEX lock IFSO a; carl DEL lock", "foreign-release"},
+      {"after SET has compared and not stored",
+       "anna SET lock a NX PX 30000; bob SET lock b IFEQ wrong; carl DEL lock", "foreign-release"},
       {"another connection of the same name", "anna SET lock a NX PX 30000; anna.2 DEL lock", ""},
       {"a client that has prolonged it before",
        "anna SET lock a NX PX 30000; bob EXPIRE lock 60; bob DEL lock", ""},
@@ -439,6 +452,20 @@ TEST_CASE("unbalanced", "[locks]") {
       {"put back by one who has never had any, perhaps for a client that goes",
        (taken + "carl RPUSH semaphore:jobs t1; anna leaves; bob RPUSH semaphore:jobs t2").c_str(),
        ""},
+      {"another writes, and it is no trace of the token",
+       (taken + "carl SET key t1; anna leaves; bob RPUSH semaphore:jobs t2").c_str(), "unbalanced"},
+      {"another connection of the same name writes down what it has",
+       (taken + "anna.2 SET key t1; anna leaves; bob RPUSH semaphore:jobs t2").c_str(), ""},
+      {"one write is a trace of the tokens of two semaphores",
+       (taken + "admin RPUSH semaphore:b t1 t2; anna LPOP semaphore:b; anna SET key t1; "
+                "anna leaves")
+           .c_str(),
+       ""},
+      {"the trace of a token that is back is none of the next one",
+       (taken + "anna SET key t1; anna RPUSH semaphore:jobs t1; anna LPOP semaphore:jobs; "
+                "anna leaves")
+           .c_str(),
+       "unbalanced"},
       {"it is made larger",
        (taken + "admin RPUSH semaphore:jobs t4 t5; bob RPUSH semaphore:jobs "
                 "t2; anna RPUSH semaphore:jobs t1")
@@ -463,6 +490,63 @@ TEST_CASE("Who takes a token is known when others have been done with theirs for
   CHECK(scene.findings().empty());
   scene.play("late LPOP semaphore:jobs; late leaves; c0 LPOP semaphore:jobs; wait 1");
   CHECK(scene.findings() == "unbalanced");
+}
+
+TEST_CASE("A client goes with tokens of several semaphores, the latest first", "[locks]") {
+  Scene scene(
+      "admin RPUSH semaphore:a 1 2; admin RPUSH semaphore:b 1 2; admin RPUSH semaphore:c 1 2; "
+      "anna LPOP semaphore:c; anna LPOP semaphore:a; anna LPOP semaphore:b; bob LPOP semaphore:a; "
+      "anna leaves");
+  std::string gone;
+  for (const auto& event : scene.model().log()) {
+    if (event.kind == latchkey::locks::EventKind::kHolderGone) gone += event.place->key + " ";
+  }
+  CHECK(gone == "semaphore:a semaphore:b semaphore:c ");
+  CHECK(scene.findings() == "unbalanced, unbalanced, unbalanced");
+}
+
+TEST_CASE("Semaphores that are forgotten are no concern of their clients any more", "[locks]") {
+  Scene scene({}, "lock-watch-max-keys 2\n");
+  for (const char* key : {"semaphore:a ", "semaphore:b ", "semaphore:c ", "semaphore:d "})
+    scene.play("admin RPUSH " + std::string(key) + "1 2; anna LPOP " + key + "1");
+  CHECK(scene.model().records().size() == 2);
+  scene.play("bob LPOP semaphore:c; anna SET key 1; anna LPOP semaphore:d; bob DEL semaphore:d");
+  scene.play("anna leaves; bob SET key 1; bob leaves");
+  CHECK(scene.log().ends_with("holder-gone anna, holder-gone bob"));
+  CHECK(scene.findings().empty());
+}
+
+TEST_CASE("A write costs no look at semaphores that are others'", "[locks]") {
+  using namespace latchkey;
+  struct Counted final : locks::Clients {
+    locks::Party describe(uint64_t id) const override {
+      ++looks;
+      return {.id = id, .name = "c" + std::to_string(id)};
+    }
+    bool is_connected(uint64_t) const override { return true; }
+    bool is_still(const locks::Party&) const override {
+      ++looks;
+      return true;
+    }
+    mutable int looks = 0;
+  };
+  const Counted clients;
+  const base::HashSecret secret(1);
+  locks::LockModel model(clients, secret);
+  constexpr uint64_t kSemaphores = 1000;
+  for (uint64_t i = 1; i <= kSemaphores; ++i) {
+    const std::string key = "semaphore:" + std::to_string(i);
+    model.tokens_made(0, key, {.client = i}, 3);
+    model.tokens_counted(0, key, {.client = i}, 2, false);
+  }
+  clients.looks = 0;
+  model.trace_left(kSemaphores + 1);
+  CHECK(clients.looks <= 2);
+  model.trace_left(1);
+  model.client_gone(1, 0);
+  CHECK(model.findings().empty());
+  model.client_gone(2, 0);
+  CHECK(model.findings().size() == 1);
 }
 
 TEST_CASE("A semaphore is known when it is created in a transaction or script", "[locks]") {

@@ -116,6 +116,15 @@ TEST_CASE("LOCK CHECK is empty when all is well, and forgets by SINCE and RESET"
   CHECK(scene.run("bob", "LOCK LIST") == "*0\r\n");
 }
 
+TEST_CASE("LOCK RESET forgets that a client may have lost a lock", "[locks]") {
+  Scene scene("anna SET lock a NX PX 1000; wait 1500");
+  CHECK(scene.model().may_have_lost());
+  CHECK(scene.run("bob", "LOCK RESET") == "+OK\r\n");
+  CHECK_FALSE(scene.model().may_have_lost());
+  scene.play("anna SET lock a NX PX 1000; wait 1500");
+  CHECK(scene.model().may_have_lost());
+}
+
 TEST_CASE("LOCK says what is wrong with a request", "[locks]") {
   Scene scene("anna SET lock a NX PX 1000");
   CHECK(scene.run("bob", "LOCK INFO other") == error("ERR no lock is known at that key"));
