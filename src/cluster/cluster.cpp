@@ -145,15 +145,6 @@ bool Cluster::imports_slots() const {
   return slot_migration_.imports() || slot_jobs_.receives() || nodes_.any_imports();
 }
 
-SlotSet Cluster::foreign_slots() const {
-  SlotSet slots;
-  for (int slot = 0; slot < store::kKeySlots; ++slot) {
-    const Node* const owner = nodes_.owner(slot);
-    if (owner != nullptr && owner != &myself()) slots.add(slot);
-  }
-  return slots;
-}
-
 // --- The start ----------------------------------------------------------------------------------
 
 bool Cluster::start() {
@@ -226,7 +217,7 @@ bool Cluster::claim_loaded_slots() {
     }
     changed();
   }
-  slot_migration_.trim_unowned();
+  if (trims) slot_migration_.trim_unowned();
   if (!unsaved_ || commit()) return true;
   server_.log().warning("Cannot write " + file_.path() + ": " + strerror(errno));
   return false;

@@ -84,8 +84,6 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   bool migrates_any(const SlotSet& slots) const;
   // Whether keys of other nodes' slots are coming: by an atomic migration, or one by one.
   bool imports_slots() const;
-  // The slots of other nodes.
-  SlotSet foreign_slots() const;
   Election& election() { return election_; }
   Handover& handover() { return handover_; }
   Heartbeat& heartbeat() { return heartbeat_; }

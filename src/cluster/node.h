@@ -71,7 +71,7 @@ struct Node {
   int client_tls_port = 0;
   std::string availability_zone;  // empty: not told
   uint64_t config_epoch = 0;
-  SlotSet slots;                // changed only by NodeTable
+  SlotSet slots;                // of which it is the owner; changed only by NodeTable
   Node* master = nullptr;       // of a replica, if known
   std::vector<Node*> replicas;  // of a master, in order of their ids
   uint64_t offset = 0;          // replication offset, as it last sent it

@@ -36,7 +36,7 @@ Node& NodeTable::add(std::string id, uint16_t flags, int64_t now_ms) {
 
 void NodeTable::remove(Node& node) {
   LK_ASSERT(&node != myself_ && node.link == nullptr && node.incoming == nullptr);
-  node.slots.for_each([&](int slot) { owners_[static_cast<size_t>(slot)] = nullptr; });
+  SlotSet(node.slots).for_each([&](int slot) { unassign(slot); });
   const auto is_it = [&](const auto& move) { return move.second == &node; };
   std::erase_if(migrating_, is_it);
   std::erase_if(importing_, is_it);
@@ -132,7 +132,16 @@ bool NodeTable::any_replicas() const {
 
 void NodeTable::unassign(int slot) {
   Node*& owner = owners_[static_cast<size_t>(slot)];
-  if (owner != nullptr) std::exchange(owner, nullptr)->slots.remove(slot);
+  if (owner == nullptr) return;
+  if (owner != myself_) note_elsewhere(slot);
+  std::exchange(owner, nullptr)->slots.remove(slot);
+}
+
+bool NodeTable::has_gained_since(uint64_t moment) const {
+  bool gained = false;
+  myself_->slots.for_each(
+      [&](int slot) { gained |= elsewhere_[static_cast<size_t>(slot)] > moment; });
+  return gained;
 }
 
 size_t NodeTable::assigned() const {
@@ -146,6 +155,11 @@ void NodeTable::set_move(Moves& moves, int slot, Node* node) {
   } else {
     moves.erase(slot);
   }
+}
+
+void NodeTable::set_importing(int slot, Node* from) {
+  if (from != nullptr || importing_from(slot) != nullptr) note_elsewhere(slot);
+  set_move(importing_, slot, from);
 }
 
 void NodeTable::end_moves() {

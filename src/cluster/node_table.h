@@ -60,12 +60,18 @@ class NodeTable {
   void assign(int slot, Node& owner);
   void unassign(int slot);
   size_t assigned() const;
+  // A point in the history of the owners; later ones are greater.
+  uint64_t slots_moment() const { return slots_moment_; }
+  // Whether this node has a slot now that another one has had since that moment, or of which it has
+  // imported keys since: what the slot holds may have changed elsewhere. It does not matter whether
+  // the slot was this node's at that moment. O(slots of this node).
+  bool has_gained_since(uint64_t moment) const;
   // The node to which a slot of this node is migrating, and the one from which a slot is imported;
   // null: neither.
   Node* migrating_to(int slot) const { return find_move(migrating_, slot); }
   Node* importing_from(int slot) const { return find_move(importing_, slot); }
   void set_migrating(int slot, Node* to) { set_move(migrating_, slot, to); }
-  void set_importing(int slot, Node* from) { set_move(importing_, slot, from); }
+  void set_importing(int slot, Node* from);
   bool any_moves() const { return !migrating_.empty() || !importing_.empty(); }
   bool any_imports() const { return !importing_.empty(); }
   using Moves = std::map<int, Node*>;
@@ -99,6 +105,7 @@ class NodeTable {
     return found == moves.end() ? nullptr : found->second;
   }
   static void set_move(Moves& moves, int slot, Node* node);
+  void note_elsewhere(int slot) { elsewhere_[static_cast<size_t>(slot)] = ++slots_moment_; }
   void leave_master(Node& node);
   bool any_replicas() const;
 
@@ -106,6 +113,9 @@ class NodeTable {
   std::vector<Node*> list_;
   Node* myself_ = nullptr;
   std::array<Node*, store::kKeySlots> owners_{};
+  // When another node has last lost each slot, or has begun or ended to give keys of it. 0: never.
+  std::array<uint64_t, store::kKeySlots> elsewhere_{};
+  uint64_t slots_moment_ = 0;
   Moves migrating_;
   Moves importing_;
   std::map<std::string, int64_t> forgotten_;

@@ -8,6 +8,7 @@
 
 #include "base/random.h"
 #include "base/text/number.h"
+#include "base/text/split.h"
 
 namespace latchkey::cluster {
 
@@ -46,16 +47,6 @@ enum Word : size_t {
 
 using Words = std::vector<std::string_view>;
 
-Words split(std::string_view text, char separator) {
-  Words parts;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(separator), text.size());
-    if (end > 0) parts.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return parts;
-}
-
 // --- Writing ------------------------------------------------------------------------------------
 
 std::string place_of(const std::string& ip, int port, int bus_port) {
@@ -89,7 +80,7 @@ std::string line_of(const NodeTable& nodes, const Node& node, const std::string&
 bool parse_flags(std::string_view text, uint16_t* flags) {
   *flags = 0;
   if (text == kNoFlags) return true;
-  for (const std::string_view word : split(text, ',')) {
+  for (const std::string_view word : base::split_words(text, ',')) {
     const auto* const found = std::find_if(std::begin(kFlagNames), std::end(kFlagNames),
                                            [&](const FlagName& each) { return each.name == word; });
     if (found == std::end(kFlagNames)) return false;
@@ -128,7 +119,7 @@ bool parse_address(std::string_view text, Node* node) {
   if (!parse_place(text.substr(0, comma), &node->address)) return false;
   text.remove_prefix(std::min(comma + 1, text.size()));
   node->hostname = text.substr(0, text.find(','));
-  for (const std::string_view part : split(text, ',')) {
+  for (const std::string_view part : base::split_words(text, ',')) {
     if (part.starts_with(kShardIdKey)) node->shard_id = part.substr(kShardIdKey.size());
     if (!parse_port_named(kTlsPortKey, part, &node->address.tls_port) ||
         !parse_port_named(kClientPortKey, part, &node->client_port) ||
@@ -260,8 +251,8 @@ base::Result<> parse_file(std::string_view text, int64_t now_ms, NodeTable* node
                       std::string(words[0].data(), words.back().data() + words.back().size()) +
                       "'");
   };
-  for (const std::string_view line : split(text, '\n')) {
-    const Words words = split(line, ' ');
+  for (const std::string_view line : base::split_words(text, '\n')) {
+    const Words words = base::split_words(line, ' ');
     if (words.empty()) continue;
     const bool variables = words[0] == "vars";
     if (!(variables ? parse_variables(words, nodes) : add_node(words, now_ms, nodes)))

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/text/number.h"
+#include "base/timeout.h"
 #include "cluster/cluster.h"
 #include "cluster/slot_commands.h"
 #include "cluster/slot_keys.h"
@@ -211,9 +212,7 @@ void make_on_replicas_first(CommandContext& ctx, Cluster& cluster, int slot, int
     send(read_and_make(cluster, slot, views), client.reply);
   };
   // As with WAIT, 0 is for as long as it takes.
-  const int64_t now_ms = ctx.server.now_ms();
-  const int64_t deadline_ms =
-      timeout_ms == 0 ? 0 : now_ms + std::min(timeout_ms, INT64_MAX - now_ms);
+  const int64_t deadline_ms = base::deadline_after(ctx.server.now_ms(), timeout_ms);
   ctx.server.layer<replication::Replication>().waits().wait_for_stream(
       client, online_replicas(cluster), deadline_ms, done);
 }

@@ -133,11 +133,9 @@ void cluster_flushslot(CommandContext& ctx, Cluster& cluster) {
   if (ctx.args.size() > 4) return wrong_subcommand(ctx);
   int slot = 0;
   if (!read_slot(ctx, ctx.args[2], &slot)) return;
-  bool lazily = ctx.server.settings().lazyfree_lazy_user_flush;
-  if (ctx.args.size() == 4) {
-    lazily = is_word(ctx.args[3], "ASYNC");
-    if (!lazily && !is_word(ctx.args[3], "SYNC")) return ctx.syntax_error();
-  }
+  ArgReader words(ctx.args, 3);
+  const bool lazily = read_flush_lazily(ctx, words);
+  if (words.more()) return ctx.syntax_error();
   const bool moves = cluster.migrates(slot);
   size_t deleted = 0;
   const auto gone = [&](store::Keyspace& database, const std::string& key) {

@@ -21,6 +21,23 @@ SlotSet SlotSet::of_bytes(std::string_view bytes) {
   return set;
 }
 
+bool SlotSet::has_all(const SlotSet& others) const {
+  return others.without(*this).empty();
+}
+
+bool SlotSet::has_any(const SlotSet& others) const {
+  return without(others).size() < size_;
+}
+
+SlotSet SlotSet::without(const SlotSet& others) const {
+  SlotSet rest;
+  for (size_t i = 0; i < kBytes; ++i) {
+    rest.bytes_[i] = static_cast<uint8_t>(bytes_[i] & ~others.bytes_[i]);
+    rest.size_ += static_cast<size_t>(std::popcount(rest.bytes_[i]));
+  }
+  return rest;
+}
+
 size_t SlotSet::runs() const {
   size_t count = 0;
   for_each_run([&](int, int) { ++count; });

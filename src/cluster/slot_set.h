@@ -29,6 +29,11 @@ class SlotSet {
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   bool complete() const { return size_ == store::kKeySlots; }
+  // Whether all slots of the other set, or at least one of them, are in this one.
+  bool has_all(const SlotSet& others) const;
+  bool has_any(const SlotSet& others) const;
+  // The slots of this set that are not in the other one.
+  SlotSet without(const SlotSet& others) const;
   bool operator==(const SlotSet&) const = default;
 
   // Calls fn(int slot) for each, in order.

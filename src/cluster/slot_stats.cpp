@@ -36,9 +36,9 @@ void SlotStats::follow_settings() {
   if (wanted == counts_) return;
   counts_ = wanted;
   if (wanted) {
-    server_.dispatcher().add_meter(*this);
+    server_.dispatcher().meters().add(*this);
   } else {
-    server_.dispatcher().remove_meter(*this);
+    server_.dispatcher().meters().remove(*this);
   }
 }
 
@@ -84,7 +84,7 @@ void SlotStats::called(const MeteredCall& call) {
   // EXEC stands for MULTI too.
   static constexpr std::string_view kMulti[] = {"MULTI"};
   uint64_t bytes_in = request_bytes(call.args) + nested_bytes_;
-  if (call.command.full_name == "exec") bytes_in += request_bytes(kMulti);
+  if (call.command.has(server::kRunsQueued)) bytes_in += request_bytes(kMulti);
   const int whole = joined(slot, nested_slot_);
   nested_slot_ = kNoSlot;
   nested_bytes_ = 0;
@@ -100,11 +100,9 @@ void SlotStats::count(const MeteredCall& call, int slot, uint64_t bytes_in) {
   if (const auto* const replication = server_.find_layer<replication::Replication>())
     figures.bytes_out += call.stream_bytes * replication->replicas().size();
   if (call.command.full_name != "spublish") return;
-  constexpr uint64_t kFrame = 4;  // "*3\r\n"
-  constexpr std::string_view kKind = "smessage";
-  const uint64_t message = kFrame + bulk_bytes(kKind.size()) + bulk_bytes(call.args[1].size()) +
-                           bulk_bytes(call.args[2].size());
-  figures.bytes_out += message * server_.pubsub().listeners(TopicKind::kShardChannel, call.args[1]);
+  const std::string_view message[] = {"smessage", call.args[1], call.args[2]};
+  const size_t listeners = server_.pubsub().listeners(TopicKind::kShardChannel, call.args[1]);
+  figures.bytes_out += request_bytes(message) * listeners;
 }
 
 }  // namespace latchkey::cluster

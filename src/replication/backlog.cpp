@@ -27,9 +27,7 @@ void Backlog::append(std::string_view bytes) {
 }
 
 void Backlog::add_block() {
-  base::Blob* blob = base::Blob::create(kBlockSize, kBlockSize);
-  blocks_.push_back({.first = last_ + 1, .size = 0, .blob = base::BlobRef(blob)});
-  blob->release();
+  blocks_.push_back({.first = last_ + 1, .size = 0, .blob = base::BlobRef::create(kBlockSize)});
 }
 
 void Backlog::trim() {

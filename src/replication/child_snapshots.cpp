@@ -9,22 +9,18 @@
 #include "persist/snapshot_file.h"
 #include "replication/child_pipe.h"
 #include "replication/socket_sink.h"
+#include "server/replication_history.h"
 #include "server/server.h"
 
 namespace latchkey::replication {
 
 namespace {
 
-size_t count_keys(server::Server& server) {
-  size_t keys = 0;
-  for (int i = 0; i < server.database_count(); ++i) keys += server.database(i).size();
-  return keys;
-}
-
 void add_place(const SnapshotPlace& place, persist::WriteOptions* options) {
-  options->aux = {{"repl-stream-db", std::to_string(place.database)},
-                  {"repl-id", place.replication_id},
-                  {"repl-offset", std::to_string(place.offset)}};
+  persist::add_stream_place({.id = place.replication_id,
+                             .offset = static_cast<int64_t>(place.offset),
+                             .database = place.database},
+                            options);
   options->with_keys = !place.without_keys;
   options->with_functions = !place.without_functions;
 }
@@ -91,7 +87,7 @@ bool ChildSnapshots::start(std::function<bool(persist::ChildProgress&)> work,
   };
   const base::Result<> started =
       persistence_.child().start({.kind = persist::ChildKind::kRdbToSocket,
-                                  .keys_total = count_keys(server_),
+                                  .keys_total = server_.key_count(),
                                   .work = std::move(work),
                                   .ended = ended,
                                   .keep_open = std::move(keep_open)});

@@ -189,11 +189,8 @@ void DatasetInstaller::wait_for_others() {
 void DatasetInstaller::replace_functions(const std::vector<std::string>& codes) {
   server::FunctionLibraries* functions = server_.functions();
   if (functions == nullptr) return;
-  functions->clear();
-  for (const std::string& code : codes) {
-    if (const base::Result<> loaded = functions->load(code, /*replace=*/false); !loaded)
-      server_.log().warning("Failed creating the library: " + loaded.error());
-  }
+  for (const std::string& error : functions->replace_all(codes))
+    server_.log().warning("Failed creating the library: " + error);
 }
 
 void DatasetInstaller::swap_in(std::vector<std::unique_ptr<store::Keyspace>>& loaded) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/timeout.h"
 #include "replication/replica_role.h"
 #include "replication/replication.h"
 #include "server/client/pause.h"
@@ -32,9 +33,7 @@ std::string Failover::direction() const {
 void Failover::begin(Order order) {
   server::Server& server = replication_.server();
   order_ = std::move(order);
-  const int64_t now_ms = server.machine_ms();
-  deadline_ms_ =
-      order_.timeout_ms != 0 ? now_ms + std::min(order_.timeout_ms, INT64_MAX - now_ms) : 0;
+  deadline_ms_ = base::deadline_after(server.machine_ms(), order_.timeout_ms);
   state_ = State::kWaitsForSync;
   server.log().notice("FAILOVER requested" + (order_.target ? direction() : " to any replica") +
                       ".");

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/timeout.h"
 #include "replication/pause_point.h"
 #include "replication/replication.h"
 #include "replication/sync_file.h"
@@ -299,10 +300,10 @@ bool FullSync::begin_pipe(const std::vector<Replica*>& group, const SnapshotPlac
 }
 
 bool FullSync::begin_sockets(const std::vector<Replica*>& group, const SnapshotPlace& place) {
-  SnapshotMaker::Receivers receivers{.sockets = {}, .mark = mark_, .timeout_ms = 0};
-  constexpr int64_t kMsPerSecond = 1000;
-  receivers.timeout_ms = static_cast<int>(
-      std::min<int64_t>(server_.settings().repl_timeout * kMsPerSecond, INT32_MAX));
+  SnapshotMaker::Receivers receivers{
+      .sockets = {},
+      .mark = mark_,
+      .timeout_ms = base::poll_timeout_ms(server_.settings().repl_timeout)};
   for (const Replica* replica : group)
     receivers.sockets.push_back(replica->client.connection()->descriptor());
   return snapshots_->begin_sockets(place, std::move(receivers), [this](bool ok) { pipe_done(ok); });

@@ -6,22 +6,19 @@
 #include <vector>
 
 #include "base/text/number.h"
+#include "resp/request_encoder.h"
 #include "server/replication_history.h"
 #include "server/stream_offset.h"
 
 namespace latchkey::replication {
+
+using resp::append_request;
 
 namespace {
 
 constexpr size_t kIdDigits = server::ReplicationHistory::kIdDigits;
 // Of the directive `databases`.
 constexpr int64_t kMaxDatabase = INT32_MAX;
-
-void say(const std::vector<std::string_view>& words, std::string* out) {
-  out->append("*" + std::to_string(words.size()) + "\r\n");
-  for (const std::string_view word : words)
-    out->append("$" + std::to_string(word.size()) + "\r\n").append(word).append("\r\n");
-}
 
 bool is_id(std::string_view text) {
   return text.size() == kIdDigits && std::all_of(text.begin(), text.end(), [](unsigned char c) {
@@ -47,7 +44,7 @@ std::string Handshake::begin() {
   if (is_rdb_channel()) {
     authenticate(&out);
   } else {
-    say({"PING"}, &out);
+    append_request(&out, {"PING"});
   }
   return out;
 }
@@ -95,9 +92,9 @@ void Handshake::authenticate(std::string* out) {
   if (introduction_.password.empty()) return announce(out);
   waits_for_ = Step::kAuth;
   if (introduction_.user.empty()) {
-    say({"AUTH", introduction_.password}, out);
+    append_request(out, {"AUTH", introduction_.password});
   } else {
-    say({"AUTH", introduction_.user, introduction_.password}, out);
+    append_request(out, {"AUTH", introduction_.user, introduction_.password});
   }
 }
 
@@ -113,8 +110,8 @@ Handshake::Result Handshake::read_auth(std::string_view line, std::string* out) 
 void Handshake::announce(std::string* out) {
   if (is_rdb_channel()) return announce_rdb_channel(out);
   waits_for_ = Step::kPort;
-  say({"REPLCONF", "listening-port", std::to_string(introduction_.port)}, out);
-  if (!introduction_.ip.empty()) say({"REPLCONF", "ip-address", introduction_.ip}, out);
+  append_request(out, {"REPLCONF", "listening-port", std::to_string(introduction_.port)});
+  if (!introduction_.ip.empty()) append_request(out, {"REPLCONF", "ip-address", introduction_.ip});
   std::vector<std::string_view> words = {"REPLCONF", "capa", "eof",  "capa",
                                          "psync2",   "capa", "clock"};
   if (introduction_.offers_rdb_channel) words.insert(words.end(), {"capa", "rdb-channel-repl"});
@@ -123,20 +120,20 @@ void Handshake::announce(std::string* out) {
   // The last one: an older master ignores what stands behind an option that it does not know.
   if (!introduction_.cluster_node_id.empty())
     words.insert(words.end(), {"set-cluster-node-id", introduction_.cluster_node_id});
-  say(words, out);
+  append_request(out, words);
 }
 
 void Handshake::announce_rdb_channel(std::string* out) {
   // By itself: a master may refuse the address, and have the replica all the same.
   waits_for_ = introduction_.ip.empty() ? Step::kCapabilities : Step::kIp;
-  if (!introduction_.ip.empty()) say({"REPLCONF", "ip-address", introduction_.ip}, out);
+  if (!introduction_.ip.empty()) append_request(out, {"REPLCONF", "ip-address", introduction_.ip});
   const std::string port = std::to_string(introduction_.port);
   std::vector<std::string_view> words = {"REPLCONF", "capa",        "eof", "rdb-only",
                                          "1",        "rdb-channel", "1"};
   if (!is_dual_channel())
     words.insert(words.end(), {"main-ch-client-id", introduction_.main_client_id});
   words.insert(words.end(), {"listening-port", port});
-  say(words, out);
+  append_request(out, words);
 }
 
 Handshake::Result Handshake::read_replconf(std::string_view line, std::string* out) {
@@ -169,14 +166,14 @@ void Handshake::ask(std::string* out) {
   }
   if (!introduction_.resume) {
     if (!is_rdb_channel()) log_.notice("Partial resynchronization not possible (no cached master)");
-    return say({"PSYNC", "?", "-1"}, out);
+    return append_request(out, {"PSYNC", "?", "-1"});
   }
   const Introduction::Place& place = *introduction_.resume;
   const std::string offset = std::to_string(place.offset);
   log_.notice("Trying a partial resynchronization (request " + place.id + ":" + offset + ").");
   std::vector<std::string_view> words = {"PSYNC", place.id, offset};
   if (introduction_.hands_over) words.emplace_back("FAILOVER");
-  say(words, out);
+  append_request(out, words);
 }
 
 Handshake::Result Handshake::read_psync(std::string_view line, std::string* out) {
@@ -266,7 +263,7 @@ void Handshake::join(const Handshake& channel, std::string* out) {
   introduction_.resume = Introduction::Place{channel.id_, channel.offset_ + 1};
   introduction_.hands_over = false;
   waits_for_ = Step::kJoin;
-  say({"REPLCONF", "set-rdb-client-id", std::to_string(channel.channel_number_)}, out);
+  append_request(out, {"REPLCONF", "set-rdb-client-id", std::to_string(channel.channel_number_)});
 }
 
 Handshake::Result Handshake::read_join(std::string_view line, std::string* out) {

@@ -1,9 +1,11 @@
 #include "replication/master_connection.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/text/number.h"
+#include "resp/take_line.h"
 #include "server/process/secure_transport.h"
 #include "server/server.h"
 
@@ -15,11 +17,6 @@ namespace {
 constexpr size_t kMaxLine = 64 * 1024;
 constexpr size_t kMarkSize = 40;
 constexpr std::string_view kMarkAnnounced = "$EOF:";
-
-std::string_view without_return(std::string_view line) {
-  if (line.ends_with('\r')) line.remove_suffix(1);
-  return line;
-}
 
 }  // namespace
 
@@ -102,14 +99,12 @@ size_t MasterConnection::on_input(std::span<char> bytes) {
   last_io_ms_ = server_.machine_ms();
   std::string_view rest(bytes.data(), bytes.size());
   while (stage_ == Stage::kHandshake || stage_ == Stage::kAwaitsDataset) {
-    const size_t end = rest.find('\n');
-    if (end == std::string_view::npos) {
+    const std::optional<std::string_view> line = resp::take_line(&rest);
+    if (!line) {
       if (rest.size() > kMaxLine) fail("The master's answer is no line of any sensible length");
       break;
     }
-    const std::string_view line = without_return(rest.substr(0, end));
-    rest.remove_prefix(end + 1);
-    read_line(line);
+    read_line(*line);
   }
   if (stage_ == Stage::kReceives) receive(&rest);
   if (stage_ == Stage::kStreams) owner_.stream_kept();

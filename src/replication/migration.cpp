@@ -8,6 +8,7 @@
 #include "persist/rdb/dump_payload.h"
 #include "replication/replication.h"
 #include "replication/rows.h"
+#include "resp/request_encoder.h"
 #include "server/command/command_context.h"
 #include "server/process/secure_transport.h"
 #include "server/server.h"
@@ -15,6 +16,7 @@
 namespace latchkey::replication {
 
 using namespace server;
+using resp::append_request;
 using store::KeyRef;
 
 // The parsed arguments.
@@ -36,12 +38,6 @@ namespace {
 constexpr size_t kKeyAt = 3;
 constexpr size_t kFirstOption = 6;
 constexpr int64_t kDefaultTimeoutMs = 1000;
-
-void append_request(std::string* out, std::span<const std::string_view> words) {
-  out->append("*" + std::to_string(words.size()) + "\r\n");
-  for (const std::string_view word : words)
-    out->append("$" + std::to_string(word.size()) + "\r\n").append(word).append("\r\n");
-}
 
 // Reads the options; order->keys are all keys of the arguments. False when an error has been sent.
 bool read_options(CommandContext& ctx, MigrationOrder* order) {
@@ -136,8 +132,7 @@ Migration::Outcome Migration::attempt(CommandContext& ctx, const MigrationOrder&
     words.insert(words.end(), order.login.begin(), order.login.end());
     append_request(&requests, words);
   }
-  const std::string database = std::to_string(order.database);
-  if (must_select) append_request(&requests, std::vector<std::string_view>{"SELECT", database});
+  if (must_select) append_request(&requests, {"SELECT", std::to_string(order.database)});
   for (const std::string_view key : order.keys)
     append_restore(ctx, order, key, ctx.db.find(key, store::Keyspace::kPeek), &requests);
   if (!peer->socket->write(requests, order.timeout_ms)) return fail("writing");

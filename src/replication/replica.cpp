@@ -105,11 +105,9 @@ void Replica::drop_output() {
 }
 
 size_t Replica::pending_memory() const {
-  const net::Connection* connection = client.connection();
   size_t delayed = 0;
   for (const Delayed& each : delayed_) delayed += each.bytes.own_memory();
-  return held_.own_memory() + delayed +
-         (connection != nullptr ? connection->own_output_memory() : client.out().own_memory());
+  return held_.own_memory() + delayed + client.own_output_memory();
 }
 
 uint64_t Replica::bytes_sent() const {

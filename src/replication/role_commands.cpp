@@ -174,13 +174,10 @@ void wait(CommandContext& ctx) {
   }
   int64_t wanted = 0;
   int64_t deadline_ms = 0;
-  if (!ctx.read_int64(ctx.args[1], &wanted) || !ctx.read_timeout_ms(ctx.args[2], &deadline_ms))
-    return;
+  if (!ctx.read_int64(ctx.args[1], &wanted) || !ctx.read_wait_ms(ctx.args[2], &deadline_ms)) return;
   Replication& replication = ctx.server.layer<Replication>();
   const auto have = static_cast<int64_t>(replication.count_acknowledged(ctx.client.written_offset));
   if (have >= wanted || ctx.client.has(kClientDenyBlocking)) return ctx.reply.integer(have);
-  // A timeout of zero means no deadline.
-  if (deadline_ms == ctx.now_ms()) deadline_ms = 0;
   replication.waits().wait(ctx.client, wanted, deadline_ms);
 }
 

@@ -53,15 +53,9 @@ void ReplicaWaits::serve() {
     return true;
   });
   for (const Waiting& each : served) {
-    Client* const client = replication_.server().clients().find(each.client_id);
-    if (client == nullptr) continue;
-    const size_t mark = client->out().mark();
-    // Called also for a client that wants no reply: what it has asked for may be done only here.
-    each.reply(replication_.count_acknowledged(client->written_offset));
-    if (client->has(server::kClientReplyOff | server::kClientReplySkip))
-      client->out().truncate(mark);
-    replication_.server().dispatcher().note_late_reply(*client, mark);
-    client->unblock(BlockEnd::kUnblocked, /*served=*/true);
+    replication_.server().dispatcher().answer_waiting(each.client_id, [&](const Client& client) {
+      each.reply(replication_.count_acknowledged(client.written_offset));
+    });
   }
 }
 

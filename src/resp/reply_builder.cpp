@@ -4,30 +4,9 @@
 #include <cmath>
 
 #include "base/text/number.h"
+#include "resp/request_encoder.h"
 
 namespace latchkey::resp {
-
-namespace {
-
-// The type byte, the digits and the line break.
-constexpr size_t kMaxHeader = 1 + base::kMaxInt64Text + 2;
-
-char* write_header(char* out, char type, uint64_t value) {
-  *out++ = type;
-  if (value < 10) {
-    *out++ = static_cast<char>('0' + value);
-  } else if (value < 100) {
-    *out++ = static_cast<char>('0' + value / 10);
-    *out++ = static_cast<char>('0' + value % 10);
-  } else {
-    out += base::format_uint64(value, out);
-  }
-  *out++ = '\r';
-  *out++ = '\n';
-  return out;
-}
-
-}  // namespace
 
 void ReplyBuilder::status(std::string_view text) {
   char* start = out_->reserve(text.size() + 3);
@@ -97,12 +76,8 @@ void ReplyBuilder::big_number(std::string_view digits) {
 }
 
 void ReplyBuilder::bulk(std::string_view bytes) {
-  char* start = out_->reserve(kMaxHeader + bytes.size() + 2);
-  char* out = write_header(start, '$', bytes.size());
-  out = std::copy(bytes.begin(), bytes.end(), out);
-  *out++ = '\r';
-  *out++ = '\n';
-  out_->commit(static_cast<size_t>(out - start));
+  char* start = out_->reserve(bulk_room(bytes.size()));
+  out_->commit(static_cast<size_t>(put_bulk(start, bytes) - start));
 }
 
 void ReplyBuilder::bulk(int64_t value) {
@@ -151,7 +126,7 @@ void ReplyBuilder::null_array() {
 
 void ReplyBuilder::header(char type, size_t size) {
   char* start = out_->reserve(kMaxHeader);
-  out_->commit(static_cast<size_t>(write_header(start, type, size) - start));
+  out_->commit(static_cast<size_t>(put_header(start, type, size) - start));
 }
 
 ReplyBuilder::Later ReplyBuilder::later() {
@@ -163,7 +138,7 @@ ReplyBuilder::Later ReplyBuilder::later() {
 
 void ReplyBuilder::header_later(Later later, char type, size_t size) {
   char text[kMaxHeader];
-  const auto length = static_cast<size_t>(write_header(text, type, size) - text);
+  const auto length = static_cast<size_t>(put_header(text, type, size) - text);
   out_->patch(later.mark, kLaterSize, {text, length});
 }
 

@@ -28,33 +28,40 @@ Expiry::Expiry(Server& server) : server_(server) {
 
 void Expiry::show_expired(bool on) {
   shows_expired_ = on;
-  // Has Environment::expired chosen anew.
-  server_.set_state(0, false);
+  server_.update_expired_policy();
+}
+
+// What expires is told to everybody, whomever the script that comes upon it writes for.
+
+void Expiry::propagate_expired_key(const store::Keyspace& keyspace, std::string_view key) {
+  Propagation& propagation = server_.propagation();
+  const Propagation::TargetScope everybody(propagation, kPropagateToAll);
+  propagation.add_removal(keyspace.index(), key, server_.settings().lazyfree_lazy_expire);
+}
+
+void Expiry::propagate_expired_fields(const store::Keyspace& keyspace, std::string_view key,
+                                      std::span<const std::string> names) {
+  Propagation& propagation = server_.propagation();
+  if (!propagation.wanted()) return;
+  const Propagation::TargetScope everybody(propagation, kPropagateToAll);
+  const bool at_once = server_.edition().is_valkey();
+  if (at_once && !names.empty()) {
+    std::vector<std::string_view> words{"HDEL", key};
+    words.insert(words.end(), names.begin(), names.end());
+    return propagation.add(keyspace.index(), words);
+  }
+  for (const std::string& field : names) propagation.add(keyspace.index(), {"HDEL", key, field});
 }
 
 void Expiry::key_expiring(store::Keyspace& keyspace, std::string_view key) {
-  // Everybody must be told, whomever the script that comes upon the key writes for.
-  Propagation& propagation = server_.propagation();
-  const uint8_t allowed = propagation.restrict_targets(kPropagateToAll);
-  propagation.add_removal(keyspace.index(), key, server_.settings().lazyfree_lazy_expire);
-  propagation.restrict_targets(allowed);
+  propagate_expired_key(keyspace, key);
   server_.events().happened(keyspace, key, EventClass::kExpired, "expired");
 }
 
 // Only hashes have elements with deadlines.
 void Expiry::elements_expired(store::Keyspace& keyspace, std::string_view key,
                               std::span<const std::string> names, bool last) {
-  const bool at_once = server_.edition().is_valkey();
-  const uint8_t allowed = server_.propagation().restrict_targets(kPropagateToAll);
-  if (server_.propagation().wanted() && at_once && !names.empty()) {
-    std::vector<std::string_view> words{"HDEL", key};
-    words.insert(words.end(), names.begin(), names.end());
-    server_.propagation().add(keyspace.index(), words);
-  } else if (server_.propagation().wanted()) {
-    for (const std::string& field : names)
-      server_.propagation().add(keyspace.index(), {"HDEL", key, field});
-  }
-  server_.propagation().restrict_targets(allowed);
+  propagate_expired_fields(keyspace, key, names);
   server_.events().happened(keyspace, key, EventClass::kHash, "hexpired");
   if (server_.events().wants_subkeys()) {
     const std::vector<std::string_view> fields(names.begin(), names.end());
@@ -71,8 +78,8 @@ bool Expiry::any_deadlines() const {
 }
 
 void Expiry::turn_ended() {
-  if (timer_runs_ || timer_ == nullptr || propagated_seen_ == server_.events().total()) return;
-  propagated_seen_ = server_.events().total();
+  if (timer_runs_ || timer_ == nullptr || changes_seen_ == server_.events().total()) return;
+  changes_seen_ = server_.events().total();
   if (!any_deadlines()) return;
   timer_runs_ = true;
   timer_->start(kIntervalMs);

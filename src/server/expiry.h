@@ -38,8 +38,8 @@ class Expiry final : public store::ExpiryObserver {
   // At the end of a turn of the loop: sets the timer going when there is a first deadline. Costs a
   // comparison when nothing has changed.
   void turn_ended();
-  // Deadlines may have come without propagated commands: a dataset was loaded.
-  void look_again() { propagated_seen_ = kNothingSeen; }
+  // Deadlines may have come without changes that are counted: a dataset was loaded.
+  void look_again() { changes_seen_ = kNothingSeen; }
 
   // store::ExpiryObserver
   void key_expiring(store::Keyspace& keyspace, std::string_view key) override;
@@ -47,8 +47,11 @@ class Expiry final : public store::ExpiryObserver {
                         std::span<const std::string> names, bool last) override;
 
  private:
-  static constexpr uint64_t kNothingSeen = UINT64_MAX;  // no count of propagated commands
+  static constexpr uint64_t kNothingSeen = UINT64_MAX;  // no count of changes
 
+  void propagate_expired_key(const store::Keyspace& keyspace, std::string_view key);
+  void propagate_expired_fields(const store::Keyspace& keyspace, std::string_view key,
+                                std::span<const std::string> names);
   void work_on_timer();
   bool work_on_due();
   bool work_within_budget();
@@ -59,7 +62,7 @@ class Expiry final : public store::ExpiryObserver {
   bool enabled_ = true;
   bool shows_expired_ = false;
   bool timer_runs_ = false;
-  uint64_t propagated_seen_ = 0;
+  uint64_t changes_seen_ = 0;  // KeyspaceEvents::total() when turn_ended() last looked
   int next_database_ = 0;
   int64_t caught_up_us_ = 0;  // monotonic, when nothing was left to do
 };

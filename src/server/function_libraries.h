@@ -4,7 +4,10 @@
 #pragma once
 
 #include <functional>
+#include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
@@ -24,6 +27,18 @@ class FunctionLibraries {
   virtual base::Result<> load(std::string_view code, bool replace) = 0;
 
   virtual void clear() = 0;
+
+  // Has these libraries alone, in place of all that there were. Returns the errors of load(), which
+  // are none unless a library's code fails: that library is left out.
+  std::vector<std::string> replace_all(std::span<const std::string> codes) {
+    clear();
+    std::vector<std::string> errors;
+    for (const std::string& code : codes) {
+      if (const base::Result<> loaded = load(code, /*replace=*/false); !loaded)
+        errors.push_back(loaded.error());
+    }
+    return errors;
+  }
 };
 
 }  // namespace latchkey::server

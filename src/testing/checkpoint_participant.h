@@ -1,5 +1,5 @@
 // What takes part in checkpoints beside the dataset: function libraries, scripts, configuration,
-// users. Each is registered with Checkpoints::add_participant().
+// users. Checkpoints has the list of them (standard_participants()).
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ class CheckpointParticipant {
   // is: references rather than copies.
   virtual std::unique_ptr<State> save() = 0;
   // Brings back what save() returned, any number of times. Called after the dataset was restored,
-  // in the order of registration. What replicas and the append-only file must hear is to be
+  // in the order of that list. What replicas and the append-only file must hear is to be
   // propagated.
   virtual void restore(State& state) = 0;
 };

@@ -45,11 +45,8 @@ class FunctionsParticipant final : public CheckpointParticipant {
     const Codes& codes = static_cast<Saved&>(state).codes;
     FunctionLibraries* libraries = server_.functions();
     if (libraries == nullptr || codes_of(*libraries) == codes) return;
-    libraries->clear();
-    for (const std::string& code : codes) {
-      if (const base::Result<> loaded = libraries->load(code, /*replace=*/false); !loaded)
-        server_.log().warning("A function library was not restored: " + loaded.error());
-    }
+    for (const std::string& error : libraries->replace_all(codes))
+      server_.log().warning("A function library was not restored: " + error);
     propagate(*libraries, codes.empty());
   }
 

@@ -26,8 +26,8 @@ struct Checkpoints::Checkpoint {
   std::vector<std::unique_ptr<UndoLog>> logs;
   // As many as there were participants.
   std::vector<std::unique_ptr<CheckpointParticipant::State>> states;
-  // In a cluster, the slots that other nodes had.
-  cluster::SlotSet foreign_slots;
+  // In a cluster, NodeTable::slots_moment().
+  uint64_t slots_moment = 0;
 
   Description describe() const {
     Description description{name, created_ms, 0, 0};
@@ -55,10 +55,6 @@ Checkpoints::Checkpoints(Server& server)
 
 Checkpoints::~Checkpoints() {
   while (!stack_.empty()) merge_newest();
-}
-
-void Checkpoints::add_participant(std::unique_ptr<CheckpointParticipant> participant) {
-  participants_.push_back(std::move(participant));
 }
 
 // --- The stack -----------------------------------------------------------------------------------
@@ -106,7 +102,7 @@ void Checkpoints::create(std::string name) {
   checkpoint->created_ms = server_.now_ms();
   for (const auto& participant : participants_) checkpoint->states.push_back(participant->save());
   if (const auto* node = server_.find_layer<cluster::Cluster>(); node != nullptr)
-    checkpoint->foreign_slots = node->foreign_slots();
+    checkpoint->slots_moment = node->nodes().slots_moment();
   for (const auto& database : server_.databases()) {
     checkpoint->logs.push_back(
         std::make_unique<UndoLog>(server_.environment(), database->index(), database->undo_log()));
@@ -161,10 +157,7 @@ std::string_view Checkpoints::obstacle(std::string_view name) const {
     return "ERR CHECKPOINT ROLLBACK is not possible while slots of other nodes are imported, whose "
            "keys it would delete";
   }
-  bool gained = false;
-  stack_[index_of(name)]->foreign_slots.for_each(
-      [&](int slot) { gained |= node->nodes().owner(slot) == &node->myself(); });
-  if (!gained) return {};
+  if (!node->nodes().has_gained_since(stack_[index_of(name)]->slots_moment)) return {};
   return "ERR Slots have come from other nodes since the checkpoint: a rollback would delete their "
          "keys. DROP the checkpoint";
 }

@@ -46,9 +46,6 @@ class Checkpoints {
   Checkpoints(const Checkpoints&) = delete;
   Checkpoints& operator=(const Checkpoints&) = delete;
 
-  // Existing checkpoints know nothing of it.
-  void add_participant(std::unique_ptr<CheckpointParticipant> participant);
-
   size_t size() const { return stack_.size(); }
   bool contains(std::string_view name) const;
   // Of the newest one. REQUIRES: size() > 0.
@@ -58,8 +55,9 @@ class Checkpoints {
 
   // REQUIRES: the name is not taken, size() < kMaxCheckpoints.
   void create(std::string name);
-  // Why it cannot be rolled back to: keys that came with slots of other nodes would be lost. A
-  // reply's error, from its code on; empty: it can. REQUIRES: contains(name).
+  // Why it cannot be rolled back to: what came with slots from other nodes would be lost, also
+  // where a slot had gone there since. A reply's error, from its code on; empty: it can. REQUIRES:
+  // contains(name).
   std::string_view obstacle(std::string_view name) const;
   // Brings the server back to what it was, and drops the checkpoints created later. REQUIRES:
   // contains(name), obstacle(name) is empty.

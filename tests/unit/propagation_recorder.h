@@ -19,7 +19,9 @@ namespace latchkey::tests {
 class PropagationRecorder final : public server::PropagationSink {
  public:
   explicit PropagationRecorder(ServerFixture& fixture, uint8_t reader = server::kPropagateToFile)
-      : propagation_(fixture.server.propagation()), encoder_(reader) {
+      : PropagationRecorder(fixture.server, reader) {}
+  explicit PropagationRecorder(server::Server& server, uint8_t reader = server::kPropagateToFile)
+      : propagation_(server.propagation()), encoder_(reader) {
     propagation_.add_sink(*this);
   }
   ~PropagationRecorder() override { propagation_.remove_sink(*this); }

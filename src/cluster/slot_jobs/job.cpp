@@ -28,15 +28,25 @@ std::string_view name_of(JobState state) {
   return kNames[static_cast<size_t>(state)];
 }
 
-bool SlotJob::overlaps(const SlotSet& others) const {
-  bool any = false;
-  others.for_each([&](int slot) { any |= slots.has(slot); });
-  return any;
-}
-
 std::string SlotJob::title() const {
   return "Slot migration " + name + " (" + (exports ? "export" : "import") + " of " +
          ranges_text(slots) + ")";
+}
+
+void SlotJob::enter(JobState next, int64_t now_ms, base::Logger& log) {
+  log.debug(title() + ": " + std::string(name_of(state)) + " -> " + std::string(name_of(next)));
+  state = next;
+  updated_ms = now_ms;
+}
+
+std::vector<std::string> SlotJob::establish_request() const {
+  std::vector<std::string> words = {"CLUSTER", "SYNCSLOTS", "ESTABLISH", "SOURCE",
+                                    source,    "NAME",      name,        "SLOTSRANGE"};
+  slots.for_each_run([&](int first, int last) {
+    words.push_back(std::to_string(first));
+    words.push_back(std::to_string(last));
+  });
+  return words;
 }
 
 SlotJob& JobTable::add(SlotJob job) {
@@ -52,7 +62,7 @@ SlotJob* JobTable::find(std::string_view name) const {
 
 SlotJob* JobTable::find_overlapping(const SlotSet& slots) const {
   const auto found = std::find_if(jobs_.begin(), jobs_.end(), [&slots](const auto& job) {
-    return !job->ended() && job->overlaps(slots);
+    return !job->ended() && job->slots.has_any(slots);
   });
   return found == jobs_.end() ? nullptr : found->get();
 }

@@ -1,5 +1,5 @@
 // A slot migration as Valkey 9 has it (CLUSTER MIGRATESLOTS), as CLUSTER GETSLOTMIGRATIONS shows
-// it: slots that this node sends to another one, or receives. Only data.
+// it: slots that this node sends to another one, or receives. Knows no connections.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,9 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "base/log.h"
 #include "cluster/slot_set.h"
 
 namespace latchkey::cluster {
@@ -55,9 +57,13 @@ struct SlotJob {
   size_t copied_bytes = 0;  // by copy on write, while the snapshot was made
 
   bool ended() const { return state >= JobState::kSuccess; }
-  bool overlaps(const SlotSet& others) const;
   // "Slot migration <name> (export of 0-9 20-29)".
   std::string title() const;
+  // Changes the state, and logs it. `now_ms`: Unix time.
+  void enter(JobState next, int64_t now_ms, base::Logger& log);
+  // CLUSTER SYNCSLOTS ESTABLISH, by which the source tells the target of the job, and the target
+  // its replicas.
+  std::vector<std::string> establish_request() const;
 };
 
 // The jobs that go on, and the latest that have ended.

@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "base/text/text.h"
+#include "resp/request_encoder.h"
 #include "server/client/client.h"
 #include "server/server.h"
-#include "server/tasks.h"
 
 namespace latchkey::cluster {
 
@@ -13,20 +13,19 @@ using base::equal_ignoring_case;
 
 namespace {
 
-// Bytes that are applied in a turn of the loop.
-constexpr size_t kPiece = 256 * 1024;
-// Bytes that are kept while they are being applied; beyond them the socket is not read.
-constexpr size_t kMaxBytesAhead = 4 * 1024 * 1024;
 constexpr int64_t kAckIntervalMs = 1000;
 constexpr int64_t kMsPerSecond = 1000;
-// Until the next attempt, while something else is in the middle.
-constexpr uint64_t kPatienceMs = 10;
 
 }  // namespace
 
 JobReceiver::JobReceiver(server::Server& server, Host& host, SlotJob& job, server::Client& from,
                          server::Client& runner)
-    : server_(server), host_(host), job_(job), client_(from), runner_(server, runner, job.slots) {
+    : server_(server),
+      host_(host),
+      job_(job),
+      client_(from),
+      runner_(server, runner, job.slots),
+      reader_(server) {
   if (server.loop() == nullptr) return;
   timer_ = std::make_unique<net::Timer>(*server.loop(), [this] {
     server_.refresh_clock();
@@ -39,10 +38,7 @@ void JobReceiver::go_on_soon(uint64_t delay_ms) {
 }
 
 void JobReceiver::enter(JobState state) {
-  server_.log().debug(job_.title() + ": " + std::string(name_of(job_.state)) + " -> " +
-                      std::string(name_of(state)));
-  job_.state = state;
-  job_.updated_ms = server_.machine_ms();
+  job_.enter(state, server_.machine_ms(), server_.log());
 }
 
 void JobReceiver::begin() {
@@ -90,8 +86,7 @@ void JobReceiver::fail(const std::string& message) {
 void JobReceiver::tell(std::string_view what) {
   told_ms_ = server_.machine_ms();
   if (client_.connection() == nullptr) return;
-  client_.out().append("*3\r\n$7\r\nCLUSTER\r\n$9\r\nSYNCSLOTS\r\n$" + std::to_string(what.size()) +
-                       "\r\n" + std::string(what) + "\r\n");
+  client_.out().append(resp::encode_request({"CLUSTER", "SYNCSLOTS", what}));
   client_.connection()->flush();
 }
 
@@ -99,41 +94,26 @@ size_t JobReceiver::on_input(std::span<char> bytes) {
   server_.refresh_clock();
   if (over_) return bytes.size();
   job_.heard_ms = server_.machine_ms();
-  constexpr uint32_t kWaits =
-      server::kStateBusy | server::kStateLoading | server::kStateAsyncLoading;
-  if ((server_.state() & kWaits) != 0 || server_.tasks().any()) {
-    go_on_soon(kPatienceMs);
+  // Unlike an Importer it does not wait while writes are paused: nothing else would end the job,
+  // and the source may have paused writes for it. The first write fails the job
+  // (StreamRunner::run).
+  if (reader_.must_wait()) {
+    go_on_soon(StreamReader::kRetryMs);
     return 0;
   }
-  const resp::RequestParser::Limits limits{
-      .max_bulk_size = static_cast<size_t>(server_.settings().proto_max_bulk_len)};
-  size_t used = 0;
-  bool incomplete = false;
-  while (!over_ && !incomplete && used < kPiece && used < bytes.size()) {
-    words_.clear();
-    size_t size = 0;
-    switch (parser_.parse(bytes.subspan(used), limits, words_, &size)) {
-      case resp::RequestParser::Status::kIncomplete:
-        incomplete = true;
-        break;
-      case resp::RequestParser::Status::kError:
-        fail("The source sends what is no request: " + std::string(parser_.error()));
-        break;
-      case resp::RequestParser::Status::kRequest:
-        used += size;
+  const StreamReader::Progress progress = reader_.read(
+      bytes, StreamReader::kPiece, [this](std::span<const std::string_view> words, size_t size) {
         received_ += size;
-        if (!words_.empty()) run(words_);
-        break;
-    }
-  }
+        if (!words.empty()) run(words);
+        return !over_;
+      });
+  if (!progress.error.empty())
+    fail("The source sends what is no request: " + std::string(progress.error));
   if (over_) return bytes.size();
-  const size_t left = bytes.size() - used;
-  // The rest of a request that is larger than that has yet to come.
-  const bool is_ahead = left > kMaxBytesAhead && !incomplete;
   if (net::Connection* const connection = client_.connection(); connection != nullptr)
-    is_ahead ? connection->pause_reading() : connection->resume_reading();
-  if (left > 0 && !incomplete) go_on_soon(0);
-  return used;
+    progress.is_far_ahead ? connection->pause_reading() : connection->resume_reading();
+  if (progress.has_more) go_on_soon(0);
+  return progress.used;
 }
 
 void JobReceiver::run(std::span<const std::string_view> words) {
@@ -177,7 +157,7 @@ void JobReceiver::tick() {
   if (job_.state == JobState::kFailoverGranted && host_.may_take_slots())
     return host_.slots_granted(job_);
   const int64_t now_ms = server_.machine_ms();
-  if (now_ms - job_.heard_ms > int64_t{server_.settings().repl_timeout} * kMsPerSecond)
+  if (now_ms - job_.heard_ms > server_.settings().repl_timeout * kMsPerSecond)
     return fail("Timed out after too long with no interaction");
   // The source's silence has a limit of its own.
   client_.last_interaction_ms = now_ms;

@@ -15,10 +15,10 @@
 #include <string_view>
 
 #include "cluster/slot_jobs/job.h"
+#include "cluster/slot_migration/stream_reader.h"
 #include "cluster/slot_migration/stream_runner.h"
 #include "net/connection.h"
 #include "net/loop.h"
-#include "resp/request_parser.h"
 
 namespace latchkey::server {
 class Client;
@@ -60,7 +60,7 @@ class JobReceiver final : public net::ConnectionHandler {
 
   // net::ConnectionHandler
   size_t on_input(std::span<char> bytes) override;
-  size_t wanted_input() const override { return parser_.wanted_size(); }
+  size_t wanted_input() const override { return reader_.wanted_size(); }
   void on_end_of_input() override { lost(); }
   void on_disconnect() override { lost(); }
   void on_flushed() override {}
@@ -82,8 +82,7 @@ class JobReceiver final : public net::ConnectionHandler {
   SlotJob& job_;
   server::Client& client_;
   StreamRunner runner_;
-  resp::RequestParser parser_;
-  resp::Arguments words_;
+  StreamReader reader_;
   std::unique_ptr<net::Timer> timer_;
   bool begun_ = false;
   bool over_ = false;

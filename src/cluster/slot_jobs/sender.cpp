@@ -1,19 +1,20 @@
 #include "cluster/slot_jobs/sender.h"
 
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/text/text.h"
+#include "base/timeout.h"
 #include "cluster/slot_keys.h"
 #include "cluster/slot_migration/slot_snapshot.h"
 #include "persist/background_child.h"
-#include "persist/key_delay.h"
 #include "persist/persistence.h"
 #include "replication/socket_sink.h"
+#include "resp/request_encoder.h"
+#include "resp/take_line.h"
 #include "server/client/client.h"
 #include "server/client/node_link.h"
 #include "server/client/output_limits.h"
@@ -35,35 +36,6 @@ constexpr int64_t kMsPerSecond = 1000;
 constexpr int64_t kAckIntervalMs = 1000;
 constexpr size_t kMaxLine = 64 * 1024;
 constexpr size_t kMaxRequest = 1024;
-
-std::string_view without_return(std::string_view line) {
-  if (line.ends_with('\r')) line.remove_suffix(1);
-  return line;
-}
-
-std::string encoded(std::span<const std::string_view> words) {
-  std::string request = "*" + std::to_string(words.size()) + "\r\n";
-  for (const std::string_view word : words)
-    request.append("$" + std::to_string(word.size()) + "\r\n").append(word).append("\r\n");
-  return request;
-}
-
-bool write_snapshot(server::Server& server, const SlotSet& slots, int to,
-                    persist::ChildProgress& progress) {
-  const int delay_us = server.settings().rdb_key_save_delay;
-  if (delay_us > 0) progress.expect_slow_keys();
-  replication::SocketSink sink(to, static_cast<int>(server.settings().repl_timeout * kMsPerSecond));
-  uint64_t keys = 0;
-  const bool done = write_slot_requests(sink, server, slots, [&] {
-    progress.key_written();
-    persist::delay_key(delay_us, ++keys);
-  });
-  if (!done) {
-    server.log().warning("Write error sending the snapshot of slots: " +
-                         std::string(strerror(sink.error())));
-  }
-  return done;
-}
 
 // Stands for the connection to the target in CLIENT LIST; what is said goes another way.
 class ExportLink final : public server::NodeLink {
@@ -88,10 +60,7 @@ JobSender::JobSender(server::Server& server, Host& host, SlotJob& job, const std
 }
 
 void JobSender::enter(JobState state) {
-  server_.log().debug(job_.title() + ": " + std::string(name_of(job_.state)) + " -> " +
-                      std::string(name_of(state)));
-  job_.state = state;
-  job_.updated_ms = server_.machine_ms();
+  job_.enter(state, server_.machine_ms(), server_.log());
 }
 
 void JobSender::stop() {
@@ -143,12 +112,7 @@ void JobSender::channel_connected(NodeChannel&) {
 
 void JobSender::establish() {
   enter(JobState::kSendingEstablish);
-  std::vector<std::string> words = {"CLUSTER",   "SYNCSLOTS", "ESTABLISH", "SOURCE",
-                                    job_.source, "NAME",      job_.name,   "SLOTSRANGE"};
-  job_.slots.for_each_run([&](int first, int last) {
-    words.push_back(std::to_string(first));
-    words.push_back(std::to_string(last));
-  });
+  const std::vector<std::string> words = job_.establish_request();
   const std::vector<std::string_view> views(words.begin(), words.end());
   channel_->send(views);
   enter(JobState::kReadingEstablish);
@@ -170,12 +134,12 @@ size_t JobSender::channel_input(NodeChannel&, std::span<char> bytes) {
   size_t used = 0;
   while (!over_ && used < bytes.size()) {
     if (job_.state < JobState::kWaitingToSnapshot) {
-      const std::string_view rest(bytes.data() + used, bytes.size() - used);
-      const size_t end = rest.find('\n');
-      if (end == rest.npos && rest.size() > kMaxLine) fail("The target sends no line");
-      if (end == rest.npos) break;
-      used += end + 1;
-      read_reply(without_return(rest.substr(0, end)));
+      std::string_view rest(bytes.data() + used, bytes.size() - used);
+      const std::optional<std::string_view> line = resp::take_line(&rest);
+      if (!line && rest.size() > kMaxLine) fail("The target sends no line");
+      if (!line) break;
+      used = bytes.size() - rest.size();
+      read_reply(*line);
       continue;
     }
     words_.clear();
@@ -225,7 +189,9 @@ void JobSender::start_snapshot() {
   }
   const int descriptor = pipe_ != nullptr ? pipe_->child_end() : connection->descriptor();
   const auto work = [this, descriptor](persist::ChildProgress& progress) {
-    if (!write_snapshot(server_, job_.slots, descriptor, progress)) return false;
+    replication::SocketSink sink(descriptor,
+                                 base::poll_timeout_ms(server_.settings().repl_timeout));
+    if (!send_slots(write_slot_requests, sink, server_, job_.slots, progress)) return false;
     if (pipe_ != nullptr) ChildPipe::end(descriptor);
     return true;
   };
@@ -277,9 +243,7 @@ void JobSender::take_write(int database, std::string_view request) {
   if (over_) return;
   std::string bytes;
   if (database != server::kAnyDatabase && std::exchange(stream_database_, database) != database) {
-    const std::string number = std::to_string(database);
-    const std::string_view select[] = {"SELECT", number};
-    bytes = encoded(select);
+    bytes = resp::encode_request({"SELECT", std::to_string(database)});
   }
   bytes.append(request);
   child_runs_ ? static_cast<void>(kept_.append(bytes)) : send(bytes);
@@ -295,8 +259,7 @@ void JobSender::send(std::string_view bytes) {
 
 void JobSender::tell(std::string_view what) {
   told_ms_ = server_.machine_ms();
-  const std::string_view words[] = {"CLUSTER", "SYNCSLOTS", what};
-  send(encoded(words));
+  send(resp::encode_request({"CLUSTER", "SYNCSLOTS", what}));
 }
 
 size_t JobSender::waiting_bytes() const {
@@ -326,7 +289,7 @@ void JobSender::pause_writes() {
 void JobSender::check_times() {
   const server::ConfigValues& settings = server_.settings();
   const int64_t now_ms = server_.machine_ms();
-  if (now_ms - job_.heard_ms > int64_t{settings.repl_timeout} * kMsPerSecond)
+  if (now_ms - job_.heard_ms > settings.repl_timeout * kMsPerSecond)
     return fail("Timed out after too long with no interaction");
   // A grant holds for the time that a target may need to tell everybody.
   const int64_t patience_ms =

@@ -15,6 +15,17 @@ namespace {
 
 constexpr char kFailover[] = "A failover occurred during slot import";
 
+// The job as Redis's message to replicas describes it.
+SlotTask as_task(const SlotJob& job) {
+  SlotTask task;
+  task.id = job.name;
+  task.slots = job.slots;
+  task.source = job.source;
+  task.dest = job.target;
+  task.import = !job.exports;
+  return task;
+}
+
 }  // namespace
 
 void JobLink::closing() {
@@ -125,9 +136,8 @@ base::Result<> SlotJobs::establish(server::Client& from, const Establishment& wa
   const Node* const source = nodes.find(wanted.source);
   if (source == nullptr) return base::fail("Target node does not know the source node");
   if (source == &cluster_.myself()) return base::fail("Source node is target node itself");
-  bool theirs = !wanted.slots.empty();
-  wanted.slots.for_each([&](int slot) { theirs &= nodes.owner(slot) == source; });
-  if (!theirs) return base::fail("Target node does not agree about current slot ownership");
+  if (wanted.slots.empty() || !source->slots.has_all(wanted.slots))
+    return base::fail("Target node does not agree about current slot ownership");
   if (!nodes.importing().empty()) return base::fail("Slots are being manually imported");
   if (!nodes.migrating().empty()) return base::fail("Slots are being manually migrated");
   if (cluster_.slot_migration().tasks().find_overlapping(wanted.slots) != nullptr ||
@@ -171,9 +181,7 @@ void SlotJobs::receiving_failed(SlotJob& job, const std::string& message) {
 
 void SlotJobs::slots_granted(SlotJob& job) {
   const Node* const source = cluster_.nodes().find(job.source);
-  bool theirs = source != nullptr;
-  job.slots.for_each([&](int slot) { theirs &= cluster_.nodes().owner(slot) == source; });
-  if (!theirs)
+  if (source == nullptr || !source->slots.has_all(job.slots))
     return end_import(job, JobState::kFailed, "Slots are no longer owned by source node");
   job.slots.for_each([&](int slot) { cluster_.nodes().assign(slot, cluster_.myself()); });
   // The other nodes believe the claim with the newest epoch.
@@ -196,8 +204,7 @@ void SlotJobs::end_import(SlotJob& job, JobState state, const std::string& messa
   stopped_receivers_.push_back(std::move(*place));
   receivers_.erase(place);
   cluster_.slot_migration().hide(job.slots, false);
-  if (state != JobState::kSuccess && !server_.is_replica())
-    cluster_.slot_migration().drop_imported(job.slots);
+  if (state != JobState::kSuccess) cluster_.slot_migration().drop_imported(job.slots);
   end(job, state, message);
 }
 
@@ -238,16 +245,11 @@ void SlotJobs::listen() {
 void SlotJobs::look_at(SlotJob& job) {
   const NodeTable& nodes = cluster_.nodes();
   const Node* const source = nodes.find(job.source);
-  bool with_source = true;
-  bool with_target = true;
-  job.slots.for_each([&](int slot) {
-    const Node* const owner = nodes.owner(slot);
-    with_source &= owner != nullptr && owner == source;
-    with_target &= owner != nullptr && owner->id == job.target;
-  });
-  if (with_source) return;
+  if (source != nullptr && source->slots.has_all(job.slots)) return;
   if (!job.exports)
     return end_import(job, JobState::kFailed, "Slots are no longer owned by source node");
+  const Node* const target = nodes.find(job.target);
+  const bool with_target = target != nullptr && target->slots.has_all(job.slots);
   if (with_target && job.state == JobState::kFailoverGranted)
     return end(job, JobState::kSuccess, {});
   end(job, JobState::kFailed, "Slots are no longer owned by myself");
@@ -285,15 +287,9 @@ bool SlotJobs::speaks_valkey() const {
 void SlotJobs::tell_of_begin(const SlotJob& job) {
   if (server_.is_replica()) return;
   if (!speaks_valkey()) {
-    return cluster_.slot_migration().tell_replicas(job.name, job.source, job.target, "connecting",
-                                                   job.slots);
+    return cluster_.slot_migration().tell_replicas(as_task(job), "connecting");
   }
-  std::vector<std::string> words = {"CLUSTER",  "SYNCSLOTS", "ESTABLISH", "SOURCE",
-                                    job.source, "NAME",      job.name,    "SLOTSRANGE"};
-  job.slots.for_each_run([&](int first, int last) {
-    words.push_back(std::to_string(first));
-    words.push_back(std::to_string(last));
-  });
+  const std::vector<std::string> words = job.establish_request();
   const std::vector<std::string_view> views(words.begin(), words.end());
   server_.propagation().add(server::kAnyDatabase, views, server::kPropagateToReplicas);
 }
@@ -302,8 +298,7 @@ void SlotJobs::tell_of_end(const SlotJob& job) {
   if (server_.is_replica()) return;
   const bool success = job.state == JobState::kSuccess;
   if (!speaks_valkey()) {
-    return cluster_.slot_migration().tell_replicas(job.name, job.source, job.target,
-                                                   success ? "completed" : "failed", job.slots);
+    return cluster_.slot_migration().tell_replicas(as_task(job), success ? "completed" : "failed");
   }
   server_.propagation().add(
       server::kAnyDatabase,

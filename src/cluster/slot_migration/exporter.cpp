@@ -1,16 +1,14 @@
 #include "cluster/slot_migration/exporter.h"
 
-#include <unistd.h>
-
-#include <cstring>
 #include <utility>
 
+#include "base/timeout.h"
 #include "cluster/slot_keys.h"
 #include "cluster/slot_migration/slot_snapshot.h"
 #include "persist/background_child.h"
-#include "persist/key_delay.h"
 #include "persist/persistence.h"
 #include "replication/socket_sink.h"
+#include "resp/request_encoder.h"
 #include "server/client/client.h"
 #include "server/client/pause.h"
 #include "server/server.h"
@@ -23,28 +21,7 @@ using server::PauseControl;
 
 namespace {
 
-constexpr int kMsPerSecond = 1000;
-
-bool write_snapshot(server::Server& server, const SlotSet& slots, net::Connection& to,
-                    persist::ChildProgress& progress) {
-  const int delay_us = server.settings().rdb_key_save_delay;
-  if (delay_us > 0) progress.expect_slow_keys();
-  replication::SocketSink sink(to.descriptor(), server.settings().repl_timeout * kMsPerSecond,
-                               to.layer());
-  uint64_t keys = 0;
-  const auto after_key = [&] {
-    progress.key_written();
-    ++keys;
-    if (delay_us == 0) return;
-    // What has been written so far is not kept back meanwhile.
-    if (delay_us > 0) sink.flush();
-    persist::delay_key(delay_us, keys);
-  };
-  if (write_slot_snapshot(sink, server, slots, after_key)) return true;
-  server.log().warning("Write error sending the snapshot of slots: " +
-                       std::string(strerror(sink.error())));
-  return false;
-}
+constexpr int64_t kMsPerSecond = 1000;
 
 }  // namespace
 
@@ -126,7 +103,10 @@ void Exporter::start_snapshot() {
   const int descriptor = snapshot_->connection()->descriptor();
   const size_t keys = keys_in_slots(server_, task_.slots);
   const auto work = [this](persist::ChildProgress& progress) {
-    return write_snapshot(server_, task_.slots, *snapshot_->connection(), progress);
+    replication::SocketSink sink(snapshot_->connection()->descriptor(),
+                                 base::poll_timeout_ms(server_.settings().repl_timeout),
+                                 snapshot_->connection()->layer());
+    return send_slots(write_slot_snapshot, sink, server_, task_.slots, progress);
   };
   const auto ended = [host = &host_, id = task_.id](const persist::ChildEnd& end) {
     host->snapshot_sent(id, end.done);
@@ -164,9 +144,7 @@ void Exporter::send_stream(int database, std::string_view request) {
   if (main_ == nullptr || over_) return;
   // The other node begins with the first database, the only one that Redis has.
   if (database != server::kAnyDatabase && std::exchange(stream_database_, database) != database) {
-    const std::string number = std::to_string(database);
-    const std::string select =
-        "*2\r\n$6\r\nSELECT\r\n$" + std::to_string(number.size()) + "\r\n" + number + "\r\n";
+    const std::string select = resp::encode_request({"SELECT", std::to_string(database)});
     main_->out().append(select);
     sent_ += select.size();
   }
@@ -203,7 +181,7 @@ void Exporter::end_stream() {
       "Slot migration command stream drained, sending STREAM-EOF to the destination");
   enter(TaskState::kHandoff);
   if (over_) return;
-  main_->out().append("*3\r\n$7\r\nCLUSTER\r\n$9\r\nSYNCSLOTS\r\n$10\r\nSTREAM-EOF\r\n");
+  main_->out().append(resp::encode_request({"CLUSTER", "SYNCSLOTS", "STREAM-EOF"}));
   main_->flush_soon();
 }
 
@@ -227,13 +205,13 @@ bool Exporter::is_stuck() {
   const net::Connection* const connection = main_->connection();
   const uint64_t taken = connection != nullptr ? connection->bytes_sent() : 0;
   if (main_->pending_output() == 0 || std::exchange(taken_, taken) != taken) taken_ms_ = now_ms;
-  return now_ms - taken_ms_ > int64_t{server_.settings().repl_timeout} * kMsPerSecond;
+  return now_ms - taken_ms_ > server_.settings().repl_timeout * kMsPerSecond;
 }
 
 void Exporter::check_times() {
   const server::ConfigValues& settings = server_.settings();
   const int64_t now_ms = server_.machine_ms();
-  const int64_t timeout_ms = int64_t{settings.repl_timeout} * kMsPerSecond;
+  const int64_t timeout_ms = settings.repl_timeout * kMsPerSecond;
   switch (task_.state) {
     case TaskState::kWaitRdbchannel:
     case TaskState::kWaitBgsaveStart:

@@ -1,13 +1,14 @@
 #include "cluster/slot_migration/importer.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/text/text.h"
 #include "replication/pause_point.h"
+#include "resp/take_line.h"
 #include "server/server.h"
-#include "server/tasks.h"
 
 namespace latchkey::cluster {
 
@@ -15,21 +16,11 @@ using base::equal_ignoring_case;
 
 namespace {
 
-// Bytes that are applied in a turn of the loop; fewer while they are applied slowly on purpose.
-constexpr size_t kPiece = 256 * 1024;
+// Bytes that are run in a turn of the loop while they are run slowly on purpose (key-load-delay).
 constexpr size_t kSlowPiece = 16 * 1024;
-// Bytes that are kept while they are being applied; beyond them the socket is not read.
-constexpr size_t kMaxBytesAhead = 4 * 1024 * 1024;
 constexpr uint64_t kAcknowledgeEvery = 512 * 1024;
 constexpr int64_t kAcknowledgeIntervalMs = 1000;
-// Until the next attempt, while something else is in the middle.
-constexpr uint64_t kPatienceMs = 10;
 constexpr size_t kMaxLine = 64 * 1024;
-
-std::string_view without_return(std::string_view line) {
-  if (line.ends_with('\r')) line.remove_suffix(1);
-  return line;
-}
 
 }  // namespace
 
@@ -40,6 +31,8 @@ Importer::Importer(server::Server& server, Host& host, server::Client& client, S
       task_(task),
       origin_(std::move(origin)),
       runner_(server, client, task.slots),
+      main_reader_(server),
+      snapshot_reader_(server),
       timer_(*server.loop(), [this] { apply_more(); }) {
   task_.state = TaskState::kConnecting;
   main_ = std::make_unique<NodeChannel>(server_, static_cast<NodeChannel::Owner&>(*this),
@@ -83,15 +76,14 @@ bool Importer::awaits_reply(const NodeChannel& channel) const {
 size_t Importer::channel_input(NodeChannel& channel, std::span<char> bytes) {
   size_t used = 0;
   while (!over_ && awaits_reply(channel)) {
-    const std::string_view rest(bytes.data() + used, bytes.size() - used);
-    const size_t end = rest.find('\n');
-    if (end == std::string_view::npos) {
+    std::string_view rest(bytes.data() + used, bytes.size() - used);
+    const std::optional<std::string_view> line = resp::take_line(&rest);
+    if (!line) {
       if (rest.size() > kMaxLine) fail(channel, "The reply is no line of any sensible length");
       break;
     }
-    used += end + 1;
-    const std::string_view line = without_return(rest.substr(0, end));
-    if (!line.empty()) read_reply(channel, line);
+    used = bytes.size() - rest.size();
+    if (!line->empty()) read_reply(channel, *line);
   }
   if (over_) return bytes.size();
   if (awaits_reply(channel)) return used;
@@ -174,80 +166,56 @@ void Importer::keep(size_t bytes) {
 }
 
 size_t Importer::apply(NodeChannel& channel, std::span<char> bytes) {
-  // A pause ends the import, but not here.
-  constexpr uint32_t kWaits = server::kStateBusy | server::kStateLoading |
-                              server::kStateAsyncLoading | server::kStatePaused;
-  if ((server_.state() & kWaits) != 0 || server_.tasks().any()) {
-    timer_.start(kPatienceMs);
+  StreamReader& reader = is_main(channel) ? main_reader_ : snapshot_reader_;
+  // Unlike a JobReceiver it waits while clients are paused: SlotMigration::look_at_pauses() cancels
+  // the task at the next tick, and says which pause it was.
+  if (reader.must_wait() || (server_.state() & server::kStatePaused) != 0) {
+    timer_.start(StreamReader::kRetryMs);
     return 0;
   }
-  resp::RequestParser& parser = is_main(channel) ? main_parser_ : snapshot_parser_;
   const bool slowly = is_main(channel) && server_.settings().key_load_delay > 0;
-  const size_t piece = slowly ? kSlowPiece : kPiece;
-  const resp::RequestParser::Limits limits{
-      .max_bulk_size = static_cast<size_t>(server_.settings().proto_max_bulk_len)};
-  size_t used = 0;
-  bool incomplete = bytes.empty();
-  while (!over_ && !incomplete && used < piece && used < bytes.size()) {
-    const bool between = !parser.in_request() && parser.understood_bytes() == 0;
-    if (between && (bytes[used] == '\n' || bytes[used] == '\r')) {
-      ++used;
-      continue;
-    }
-    words_.clear();
-    size_t size = 0;
-    switch (parser.parse(bytes.subspan(used), limits, words_, &size)) {
-      case resp::RequestParser::Status::kIncomplete:
-        incomplete = true;
-        break;
-      case resp::RequestParser::Status::kError:
-        fail(channel, std::string(parser.error()));
-        break;
-      case resp::RequestParser::Status::kRequest:
-        used += size;
-        if (!words_.empty()) run(channel, size);
-        if (&channel == snapshot_.get() && task_.snapshot == SnapshotState::kCompleted)
-          return bytes.size();
-        break;
-    }
-  }
-  if (over_) return bytes.size();
-  const size_t left = bytes.size() - used;
-  if (is_main(channel)) most_buffered_ = std::max(most_buffered_, left);
-  // The rest of a request that is larger than that has yet to come.
-  left > kMaxBytesAhead && !incomplete ? channel.pause_reading() : channel.resume_reading();
-  const bool more = left > 0 && !incomplete;
-  if (is_main(channel) && !more && task_.state == TaskState::kStreamingBuffer) {
+  const auto snapshot_is_done = [&] {
+    return !is_main(channel) && task_.snapshot == SnapshotState::kCompleted;
+  };
+  const StreamReader::Progress progress =
+      reader.read(bytes, slowly ? kSlowPiece : StreamReader::kPiece,
+                  [&](std::span<const std::string_view> words, size_t size) {
+                    if (!words.empty()) run(channel, words, size);
+                    return !over_ && !snapshot_is_done();
+                  });
+  if (!progress.error.empty()) fail(channel, std::string(progress.error));
+  if (over_ || snapshot_is_done()) return bytes.size();
+  if (is_main(channel)) most_buffered_ = std::max(most_buffered_, bytes.size() - progress.used);
+  progress.is_far_ahead ? channel.pause_reading() : channel.resume_reading();
+  if (is_main(channel) && !progress.has_more && task_.state == TaskState::kStreamingBuffer) {
     server_.log().notice(
         "Successfully streamed accumulated buffer for the import task, applied "
         "offset: " +
         std::to_string(applied_));
     enter(TaskState::kWaitStreamEof);
     if (!over_) acknowledge();
-    return used;
+    return progress.used;
   }
   constexpr int kUsPerMs = 1000;
-  if (more)
-    timer_.start(
-        slowly ? static_cast<uint64_t>(std::max(server_.settings().key_load_delay / kUsPerMs, 1))
-               : 0);
-  return used;
+  const int delay_ms = slowly ? std::max(server_.settings().key_load_delay / kUsPerMs, 1) : 0;
+  if (progress.has_more) timer_.start(static_cast<uint64_t>(delay_ms));
+  return progress.used;
 }
 
-void Importer::run(NodeChannel& channel, size_t size) {
-  if (run_protocol(channel)) return;
+void Importer::run(NodeChannel& channel, std::span<const std::string_view> words, size_t size) {
+  if (run_protocol(channel, words)) return;
   if (over_) return;
-  if (const base::Result<> ran = runner_.run(words_); !ran) return fail(channel, ran.error());
+  if (const base::Result<> ran = runner_.run(words); !ran) return fail(channel, ran.error());
   if (!is_main(channel)) return;
   applied_ += size;
   if (applied_ - acknowledged_ >= kAcknowledgeEvery) acknowledge();
 }
 
-bool Importer::run_protocol(NodeChannel& channel) {
-  if (words_.size() < 3 || !equal_ignoring_case(words_[0], "cluster") ||
-      !equal_ignoring_case(words_[1], "syncslots"))
+bool Importer::run_protocol(NodeChannel& channel, std::span<const std::string_view> words) {
+  if (words.size() < 3 || !equal_ignoring_case(words[0], "cluster") ||
+      !equal_ignoring_case(words[1], "syncslots"))
     return false;
-  const std::string_view what = words_[2];
+  const std::string_view what = words[2];
   if (equal_ignoring_case(what, "conf")) return true;
   if (!is_main(channel) && equal_ignoring_case(what, "snapshot-eof")) {
     snapshot_ended();
@@ -261,7 +229,7 @@ bool Importer::run_protocol(NodeChannel& channel) {
              task_.state == TaskState::kStreamingBuffer) {
     // All of the stream has been applied: it ended within what was kept.
     task_.state = TaskState::kWaitStreamEof;
-    return run_protocol(channel);
+    return run_protocol(channel, words);
   } else {
     fail(channel, "Unexpected CLUSTER SYNCSLOTS " + std::string(what));
   }
@@ -319,7 +287,7 @@ void Importer::tick() {
   if (main_speaks && main_->kept_bytes() == 0 && timed_out(*main_))
     return fail_main("Connection timeout");
   if (task_.state == TaskState::kAccumulateBuffer && snapshot_ != nullptr &&
-      snapshot_->kept_bytes() < kPiece && timed_out(*snapshot_))
+      snapshot_->kept_bytes() < StreamReader::kPiece && timed_out(*snapshot_))
     fail_snapshot("Connection timeout");
 }
 

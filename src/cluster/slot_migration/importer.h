@@ -27,10 +27,10 @@
 #include <string_view>
 
 #include "cluster/slot_migration/node_channel.h"
+#include "cluster/slot_migration/stream_reader.h"
 #include "cluster/slot_migration/stream_runner.h"
 #include "cluster/slot_migration/task.h"
 #include "net/loop.h"
-#include "resp/request_parser.h"
 
 namespace latchkey::cluster {
 
@@ -88,9 +88,9 @@ class Importer final : private NodeChannel::Owner {
   void keep(size_t bytes);
   // Runs requests. Returns how many bytes it has consumed.
   size_t apply(NodeChannel& channel, std::span<char> bytes);
-  void run(NodeChannel& channel, size_t size);
+  void run(NodeChannel& channel, std::span<const std::string_view> words, size_t size);
   // A request of the protocol. False when it is none.
-  bool run_protocol(NodeChannel& channel);
+  bool run_protocol(NodeChannel& channel, std::span<const std::string_view> words);
   void apply_more();
   void snapshot_ended();
   void acknowledge();
@@ -107,9 +107,8 @@ class Importer final : private NodeChannel::Owner {
   std::unique_ptr<NodeChannel> main_;
   std::unique_ptr<NodeChannel> snapshot_;
   StreamRunner runner_;
-  resp::RequestParser main_parser_;
-  resp::RequestParser snapshot_parser_;
-  resp::Arguments words_;
+  StreamReader main_reader_;
+  StreamReader snapshot_reader_;
   net::Timer timer_;
   bool over_ = false;
   bool told_full_ = false;

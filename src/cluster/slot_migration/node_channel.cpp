@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "resp/request_encoder.h"
 #include "server/process/secure_transport.h"
 #include "server/server.h"
 
@@ -28,10 +29,7 @@ NodeChannel::NodeChannel(server::Server& server, Owner& owner, const std::string
 
 void NodeChannel::send(std::span<const std::string_view> words) {
   if (connection_ == nullptr) return;
-  std::string request = "*" + std::to_string(words.size()) + "\r\n";
-  for (const std::string_view word : words)
-    request.append("$" + std::to_string(word.size()) + "\r\n").append(word).append("\r\n");
-  connection_->out().append(request);
+  connection_->out().append(resp::encode_request(words));
   connection_->flush();
 }
 

@@ -1,6 +1,7 @@
 #include "cluster/slot_migration/slot_migration.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <utility>
 
 #include "base/text/text.h"
@@ -155,12 +156,7 @@ void SlotMigration::end_import(TaskState state) {
 }
 
 void SlotMigration::drop_imported(const SlotSet& slots) {
-  if (server_.is_replica()) return;
-  SlotSet foreign;
-  slots.for_each([&](int slot) {
-    if (cluster_.nodes().owner(slot) != &cluster_.myself()) foreign.add(slot);
-  });
-  trimmer_.schedule(foreign, /*tell_replicas=*/true);
+  if (!server_.is_replica()) trim_lost(slots);
 }
 
 // Not at the same time as another node that wants slots of this one.
@@ -218,9 +214,8 @@ base::Result<> SlotMigration::begin_export(NodeSession& session, std::string_vie
   if (nodes.any_moves())
     return base::fail("ERR all slot states must be STABLE to start a slot migration task.");
   if (cluster_.myself().is_replica()) return base::fail("ERR This node is not a master");
-  bool mine = true;
-  slots.for_each([&](int slot) { mine &= nodes.owner(slot) == &cluster_.myself(); });
-  if (!mine) return base::fail("ERR This node is not the owner of the slots");
+  if (!cluster_.myself().slots.has_all(slots))
+    return base::fail("ERR This node is not the owner of the slots");
   // The connection of its former attempt may not have been closed yet.
   if (exporting_ != nullptr && exporting_->dest == dest->id)
     cancel(*exporting_, "Cancelled due to new migration requested");
@@ -365,15 +360,9 @@ void SlotMigration::look_at_import(SlotTask& task) {
 }
 
 void SlotMigration::look_at_export(SlotTask& task) {
-  const NodeTable& nodes = cluster_.nodes();
-  bool mine = true;
-  bool gone = true;
-  task.slots.for_each([&](int slot) {
-    const Node* const owner = nodes.owner(slot);
-    mine &= owner == &cluster_.myself();
-    gone &= owner != nullptr && owner->id == task.dest;
-  });
-  if (mine) return;
+  if (cluster_.myself().slots.has_all(task.slots)) return;
+  const Node* const dest = cluster_.nodes().find(task.dest);
+  const bool gone = dest != nullptr && dest->slots.has_all(task.slots);
   if (gone && task.state == TaskState::kHandoff) return complete_export();
   cancel(task, "Cancelled due to slots configuration updated");
 }
@@ -383,10 +372,7 @@ void SlotMigration::look_at_export(SlotTask& task) {
 void SlotMigration::look_at_failed_export() {
   SlotTask* const task = tasks_.newest_export();
   if (task == nullptr || task->state != TaskState::kFailed) return;
-  bool mine = true;
-  task->slots.for_each(
-      [&](int slot) { mine &= cluster_.nodes().owner(slot) == &cluster_.myself(); });
-  if (mine) return;
+  if (cluster_.myself().slots.has_all(task->slots)) return;
   task->note_error("Cancelled due to slots configuration updated");
   task->state = TaskState::kCanceled;
 }
@@ -423,7 +409,7 @@ void SlotMigration::role_changed() {
     return;
   }
   forget_imports_of_master();
-  trim_unowned();
+  if (is_available()) trim_unowned();
 }
 
 std::string SlotMigration::id_of_master() const {
@@ -445,7 +431,7 @@ bool SlotMigration::is_available() const {
 }
 
 void SlotMigration::trim_unowned() {
-  if (server_.is_replica() || !is_available()) return;
+  if (server_.is_replica()) return;
   const NodeTable& nodes = cluster_.nodes();
   SlotSet unowned;
   for (int slot = 0; slot < store::kKeySlots; ++slot) {
@@ -461,11 +447,7 @@ void SlotMigration::trim_unowned() {
 }
 
 void SlotMigration::trim_lost(const SlotSet& slots) {
-  SlotSet foreign;
-  slots.for_each([&](int slot) {
-    if (cluster_.nodes().owner(slot) != &cluster_.myself()) foreign.add(slot);
-  });
-  trimmer_.schedule(foreign, /*tell_replicas=*/true);
+  trimmer_.schedule(slots.without(cluster_.myself().slots), /*tell_replicas=*/true);
 }
 
 void SlotMigration::hide(const SlotSet& slots, bool on) {
@@ -474,32 +456,15 @@ void SlotMigration::hide(const SlotSet& slots, bool on) {
   hidden.update();
 }
 
-namespace {
-
-// "<task>:<source>:<destination>:<operation>:<state>:<ranges>".
-std::string task_text(std::string_view id, std::string_view source, std::string_view dest,
-                      std::string_view operation, std::string_view state, const SlotSet& slots) {
-  std::string text;
-  for (const std::string_view field : {id, source, dest, operation, state})
-    text.append(field).append(":");
-  return text + ranges_text(slots);
-}
-
-}  // namespace
-
 void SlotMigration::tell_replicas(const SlotTask& task, std::string_view state) {
   if (server_.is_replica()) return;
-  const std::string text = task_text(task.id, task.source, task.dest,
-                                     task.import ? "import" : "migrate", state, task.slots);
-  server_.propagation().add(server::kAnyDatabase,
-                            {"CLUSTER", "SYNCSLOTS", "CONF", "ASM-TASK", text},
-                            server::kPropagateToReplicas);
-}
-
-void SlotMigration::tell_replicas(std::string_view id, std::string_view source,
-                                  std::string_view dest, std::string_view state,
-                                  const SlotSet& slots) {
-  const std::string text = task_text(id, source, dest, "import", state, slots);
+  // "<task>:<source>:<destination>:<operation>:<state>:<ranges>".
+  const std::string_view operation = task.import ? "import" : "migrate";
+  std::string text;
+  for (const std::string_view field :
+       std::initializer_list<std::string_view>{task.id, task.source, task.dest, operation, state})
+    text.append(field).append(":");
+  text += ranges_text(task.slots);
   server_.propagation().add(server::kAnyDatabase,
                             {"CLUSTER", "SYNCSLOTS", "CONF", "ASM-TASK", text},
                             server::kPropagateToReplicas);

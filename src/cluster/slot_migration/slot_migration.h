@@ -103,21 +103,23 @@ class SlotMigration final : private Importer::Host,
   // The owners of slots, or the role, have changed.
   void slots_changed();
   void node_removed(const Node& node);
-  // Deletes the keys of slots that are not this shard's. Logs it.
+  // Deletes the keys of slots that another node has, and logs it; but not of those that are
+  // imported key by key. Does nothing on a replica.
   void trim_unowned();
-  // Deletes the keys of slots that this node has lost.
+  // Deletes the keys of those of the slots that are not this node's: it has lost them.
   void trim_lost(const SlotSet& slots);
 
   // --- For both kinds of migrations -------------------------------------------------------------
   // Whether the slots' keys are hidden as imported ones.
   void hide(const SlotSet& slots, bool on);
-  // Deletes the keys that an import has brought.
+  // Deletes the keys that an import has brought of slots that are not this node's. Does nothing on
+  // a replica, whose master does it.
   void drop_imported(const SlotSet& slots);
   // Deletes at once what is to be deleted of these slots.
   void finish_trimming(const SlotSet& slots) { trimmer_.finish(slots); }
-  // Tells replicas of an import by Redis's message. `state`: "completed" and "failed" end it.
-  void tell_replicas(std::string_view id, std::string_view source, std::string_view dest,
-                     std::string_view state, const SlotSet& slots);
+  // Tells replicas of a task by Redis's message; a replica tells nobody. `state`: "completed" and
+  // "failed" end it.
+  void tell_replicas(const SlotTask& task, std::string_view state);
 
   // To be called ten times a second, and at the end of each turn.
   void tick();
@@ -156,7 +158,6 @@ class SlotMigration final : private Importer::Host,
   void look_at_export(SlotTask& task);
   void look_at_failed_export();
   void look_at_pauses();
-  void tell_replicas(const SlotTask& task, std::string_view state);
   void listen();
   void role_changed();
   std::string id_of_master() const;

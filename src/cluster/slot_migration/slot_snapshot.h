@@ -11,6 +11,9 @@
 #include "cluster/slot_set.h"
 #include "persist/rdb/byte_stream.h"
 
+namespace latchkey::persist {
+class ChildProgress;
+}
 namespace latchkey::server {
 class Server;
 }
@@ -25,5 +28,13 @@ bool write_slot_snapshot(persist::ByteSink& sink, server::Server& server, const 
 // The same as Valkey has it: the keys alone, for each database that has any behind a SELECT.
 bool write_slot_requests(persist::ByteSink& sink, server::Server& server, const SlotSet& slots,
                          const std::function<void()>& after_key);
+
+// One of the functions above.
+using SlotWriter = bool(persist::ByteSink& sink, server::Server& server, const SlotSet& slots,
+                        const std::function<void()>& after_key);
+// Has `write` write the slots, reports each key to `progress`, and pauses after it as
+// rdb-key-save-delay says. False when the sink has failed; the reason is logged.
+bool send_slots(SlotWriter& write, persist::ByteSink& sink, server::Server& server,
+                const SlotSet& slots, persist::ChildProgress& progress);
 
 }  // namespace latchkey::cluster

@@ -74,12 +74,6 @@ std::string ranges_text(const SlotSet& slots) {
   return text;
 }
 
-bool SlotTask::overlaps(const SlotSet& others) const {
-  bool any = false;
-  others.for_each([&](int slot) { any |= slots.has(slot); });
-  return any;
-}
-
 std::string SlotTask::title() const {
   return (import ? "Import task " : "Migrate task ") + id;
 }
@@ -102,7 +96,7 @@ SlotTask* TaskTable::find_active(std::string_view id) const {
 
 SlotTask* TaskTable::find_overlapping(const SlotSet& slots) const {
   for (const auto& task : active_) {
-    if (task->overlaps(slots)) return task.get();
+    if (task->slots.has_any(slots)) return task.get();
   }
   return nullptr;
 }

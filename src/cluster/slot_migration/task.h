@@ -67,7 +67,6 @@ struct SlotTask {
   int64_t write_pause_ms = 0;
 
   bool ended() const { return state >= TaskState::kCompleted; }
-  bool overlaps(const SlotSet& others) const;
   // "Import task <id>" or "Migrate task <id>".
   std::string title() const;
   // Sets the error, with the states in which it happened.

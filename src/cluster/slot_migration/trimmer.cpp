@@ -57,10 +57,14 @@ bool Trimmer::counts_as_active() const {
 void Trimmer::schedule(const SlotSet& slots, bool tell_replicas) {
   if (method_ == Method::kNone) return;
   SlotSet left = with_keys(server_, slots);
-  for (const Job& job : jobs_) job.slots.for_each([&](int slot) { left.remove(slot); });
-  if (left.empty()) return;
+  for (Job& job : jobs_) {
+    // What the replicas were told when the job began came before the keys that are back since.
+    if (tell_replicas && job.slots.has_any(left)) job.told = false;
+    left = left.without(job.slots);
+  }
+  if (left.empty()) return work();
   if (timer_ == nullptr) {
-    Job job{.slots = left, .tell_replicas = tell_replicas};
+    Job job{.slots = left, .told = !tell_replicas};
     begin(job);
     return trim_now(left);
   }
@@ -70,18 +74,19 @@ void Trimmer::schedule(const SlotSet& slots, bool tell_replicas) {
   Job& job = jobs_.emplace_back();
   job.slots = left;
   job.active = counts_as_active();
-  job.tell_replicas = tell_replicas;
+  job.told = !tell_replicas;
   work();
 }
 
 void Trimmer::begin(Job& job) {
-  job.begun = true;
-  job.keys = keys_in_slots(server_, job.slots);
-  server_.log().notice(
-      (job.active ? "Active trim started for slots: " : "Background trim started for slots: ") +
-      ranges_text(job.slots) + " to trim " + std::to_string(job.keys) + " keys.");
-  if (job.active) ++figures_.started;
-  if (job.tell_replicas && !server_.is_replica()) propagate(job.slots);
+  if (!std::exchange(job.begun, true)) {
+    job.keys = keys_in_slots(server_, job.slots);
+    server_.log().notice(
+        (job.active ? "Active trim started for slots: " : "Background trim started for slots: ") +
+        ranges_text(job.slots) + " to trim " + std::to_string(job.keys) + " keys.");
+    if (job.active) ++figures_.started;
+  }
+  if (!std::exchange(job.told, true) && !server_.is_replica()) propagate(job.slots);
 }
 
 // In words that replicas of the release have: TRIMSLOTS of Redis 8.4, CLUSTER FLUSHSLOT of Valkey
@@ -91,6 +96,7 @@ void Trimmer::propagate(const SlotSet& slots) {
   const server::Edition& edition = server_.edition();
   if (!edition.has({8, 4}, {9, 0})) {
     const auto gone = [&](store::Keyspace& database, const std::string& key) {
+      server_.events().moved_away(database, key);
       propagation.add(database.index(), {"DEL", key});
     };
     slots.for_each([&](int slot) { delete_slot(server_, slot, gone, /*lazily=*/true); });
@@ -129,7 +135,7 @@ void Trimmer::finish(const SlotSet& slots) {
       if (job.slots.has(slot)) now.add(slot);
     });
     if (!now.empty()) {
-      if (!job.begun) begin(job);
+      begin(job);
       const uint64_t keys = keys_in_slots(server_, now);
       trim_now(now);
       job.trimmed += keys;
@@ -192,9 +198,7 @@ void Trimmer::work() {
   const bool held = is_held();
   if (!held) {
     // Replicas begin at once, too.
-    for (Job& job : jobs_) {
-      if (!job.begun) begin(job);
-    }
+    for (Job& job : jobs_) begin(job);
   }
   if (held || (jobs_.front().active && delay_us_ < 0)) {
     if (timer_ != nullptr) timer_->start(kPatienceMs);
@@ -270,22 +274,20 @@ size_t Trimmer::trim_step(int slot, uint64_t* cursor, bool in_background, size_t
     keys.resize(most);
     *cursor = at;
   }
-  auto freed = std::make_shared<std::vector<store::DetachedEntry>>();
+  std::vector<store::DetachedEntry> freed;
   for (const std::string& key : keys) {
     store::KeyRef ref =
         db.find_for_write(key, store::Keyspace::kPeek | store::Keyspace::kEvenExpired);
     if (!ref) continue;
     if (in_background && !db.must_keep(ref)) {
-      freed->push_back(db.detach(ref));
+      freed.push_back(db.detach(ref));
     } else {
       db.erase(ref);
     }
     server_.events().moved_away(db, key);
   }
-  if (!freed->empty()) {
-    const size_t count = freed->size();
-    server_.environment().reclaimer.free_later(count, [freed] { freed->clear(); });
-  }
+  const size_t count = freed.size();
+  if (count > 0) server_.environment().reclaimer.destroy_later(count, std::move(freed));
   return keys.size();
 }
 

@@ -43,7 +43,8 @@ class Trimmer {
   void set_method(Method method, int64_t delay_us);
 
   // Deletes the keys of these slots. `tell_replicas`: the replicas and the append-only file are
-  // told when the job begins.
+  // told when the job begins; of slots of a job that has begun they are told again, behind what has
+  // brought keys back to them (CHECKPOINT ROLLBACK).
   void schedule(const SlotSet& slots, bool tell_replicas);
   // Deletes the keys at once, and tells nobody.
   void trim_now(const SlotSet& slots);
@@ -67,7 +68,7 @@ class Trimmer {
   struct Job {
     SlotSet slots;  // that are left
     bool active = false;
-    bool tell_replicas = false;
+    bool told = false;  // the replicas and the append-only file are, or need not be
     bool begun = false;
     uint64_t keys = 0;
     uint64_t trimmed = 0;
@@ -75,6 +76,7 @@ class Trimmer {
   };
 
   bool counts_as_active() const;
+  // Begins the job if it has not begun, and tells the replicas if they are not told.
   void begin(Job& job);
   void propagate(const SlotSet& slots);
   // Deletes some keys of the job's first slot. False when the job is done.

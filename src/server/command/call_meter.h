@@ -1,13 +1,13 @@
 // Who is told what each call costs: CLUSTER SLOT-STATS and HOTKEYS. The dispatcher tells those who
-// have registered (Dispatcher::add_meter); without any, calls cost nothing more.
+// have registered (Dispatcher::meters); without any, calls cost nothing more.
 //
 // Calls nest: those that EXEC or a script makes end before the call that makes them.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
+#include "resp/request_encoder.h"
 #include "server/command/command_context.h"
 
 namespace latchkey::server {
@@ -35,18 +35,7 @@ class CallMeter {
   virtual void called(const MeteredCall& call) = 0;
 };
 
-// The size of "$<size>\r\n<bytes>\r\n".
-inline uint64_t bulk_bytes(size_t size) {
-  constexpr uint64_t kFrame = 5;
-  return kFrame + std::to_string(size).size() + size;
-}
-
 // The size of a request as clients send it.
-inline uint64_t request_bytes(Arguments words) {
-  constexpr uint64_t kFrame = 3;
-  uint64_t bytes = kFrame + std::to_string(words.size()).size();
-  for (const std::string_view word : words) bytes += bulk_bytes(word.size());
-  return bytes;
-}
+using resp::request_bytes;
 
 }  // namespace latchkey::server

@@ -113,7 +113,7 @@ class Propagation {
   // Readers get units in the order in which they were added.
   void add_sink(PropagationSink& reader);
   void remove_sink(PropagationSink& reader);
-  // While muted nothing is written: the dataset is being loaded from what was.
+  // While muted nothing is written. For whoever is muted for good; else see MuteScope.
   void set_muted(bool muted);
 
   // Writes a request into the unit of whatever is going on, or as a unit of its own. `database`:
@@ -134,8 +134,45 @@ class Propagation {
     add(database, {lazily ? "UNLINK" : "DEL", key}, kPropagateToAll | kPropagateOutsideMulti);
   }
 
-  // Only these get what is added from now on (PropagationTargets); gives who did.
-  uint8_t restrict_targets(uint8_t allowed) { return std::exchange(unit_.allowed, allowed); }
+  // Only these get what is added to the unit from now on (PropagationTargets). For a script that
+  // says so (redis.set_repl); else see TargetScope.
+  void restrict_targets(uint8_t allowed) { unit_.allowed = allowed; }
+
+  // While it exists nothing is written: the dataset is being loaded from what was written before.
+  class [[nodiscard]] MuteScope {
+   public:
+    explicit MuteScope(Propagation& propagation)
+        : propagation_(propagation), outer_(propagation.muted_) {
+      propagation_.set_muted(true);
+    }
+    ~MuteScope() { propagation_.set_muted(outer_); }
+    MuteScope(const MuteScope&) = delete;
+    MuteScope& operator=(const MuteScope&) = delete;
+
+   private:
+    Propagation& propagation_;
+    bool outer_;
+  };
+
+  // While it exists these targets get what is added to the unit (PropagationTargets), whatever
+  // restrict_targets() or an outer scope said; afterwards that holds again.
+  class [[nodiscard]] TargetScope {
+   public:
+    TargetScope(Propagation& propagation, uint8_t allowed)
+        : propagation_(propagation), outer_(propagation.unit_.allowed) {
+      propagation_.restrict_targets(allowed);
+    }
+    ~TargetScope() { propagation_.restrict_targets(outer_); }
+    TargetScope(const TargetScope&) = delete;
+    TargetScope& operator=(const TargetScope&) = delete;
+
+   private:
+    Propagation& propagation_;
+    uint8_t outer_;
+  };
+
+  // Whether the unit that is open has commands.
+  bool has_open_commands() const { return !unit_.commands.empty(); }
 
   // --- For the dispatcher ------------------------------------------------------------------------
 

@@ -140,6 +140,55 @@ TEST_CASE("what is moved to a master that was replaced is moved to its successor
   CHECK_FALSE(table.nodes.any_moves());
 }
 
+TEST_CASE("the table knows whether slots have come from other nodes since a moment", "[cluster]") {
+  Table table;
+  table.nodes.assign(1, table.me);
+  table.nodes.assign(2, table.other);
+  const uint64_t start = table.nodes.slots_moment();
+  SECTION("one that was theirs") {
+    table.nodes.assign(2, table.me);
+  }
+  SECTION("one that has gone and come back") {
+    table.nodes.assign(1, table.other);
+    CHECK_FALSE(table.nodes.has_gained_since(start));
+    table.nodes.assign(1, table.me);
+  }
+  SECTION("one that nobody had in between") {
+    table.nodes.unassign(2);
+    table.nodes.assign(2, table.me);
+  }
+  SECTION("one of a node that was removed") {
+    table.nodes.remove(table.other);
+    table.nodes.assign(2, table.me);
+  }
+  SECTION("one whose owner has become a replica") {
+    table.nodes.make_replica(table.other, &table.me);
+    table.nodes.assign(2, table.me);
+  }
+  SECTION("one that nobody had, with keys") {
+    table.nodes.set_importing(3, &table.other);
+    table.nodes.assign(3, table.me);
+    const uint64_t between = table.nodes.slots_moment();
+    table.nodes.set_importing(3, nullptr);
+    CHECK(table.nodes.has_gained_since(between));
+  }
+  CHECK(table.nodes.has_gained_since(start));
+  CHECK_FALSE(table.nodes.has_gained_since(table.nodes.slots_moment()));
+}
+
+TEST_CASE("slots that were no other node's have not come from one", "[cluster]") {
+  Table table;
+  table.nodes.assign(1, table.me);
+  table.nodes.assign(2, table.other);
+  const uint64_t start = table.nodes.slots_moment();
+  table.nodes.unassign(1);
+  table.nodes.set_importing(1, nullptr);
+  table.nodes.assign(1, table.me);
+  table.nodes.assign(3, table.me);
+  table.nodes.assign(2, table.third);
+  CHECK_FALSE(table.nodes.has_gained_since(start));
+}
+
 TEST_CASE("the highest epoch is that of the cluster or of a node", "[cluster]") {
   Table table;
   table.nodes.current_epoch = 5;

@@ -136,11 +136,49 @@ TEST_CASE("Each reader gets what is meant for it") {
 
 TEST_CASE("Nothing is written while the stream is muted") {
   Streaming s;
-  s.server.server.propagation().set_muted(true);
-  s.client.run("SET a 1");
-  s.server.server.propagation().set_muted(false);
+  server::Propagation& propagation = s.server.server.propagation();
+  {
+    const server::Propagation::MuteScope muted(propagation);
+    s.client.run("SET a 1");
+    CHECK_FALSE(propagation.wanted());
+    { const server::Propagation::MuteScope inner(propagation); }
+    s.client.run("SET a 2");
+  }
+  CHECK(propagation.wanted());
   s.client.run("SET b 1");
   CHECK(s.stream.take() == "SELECT 0; SET b 1");
+}
+
+TEST_CASE("Targets are restricted as long as the scope lasts") {
+  Streaming s;
+  PropagationRecorder replica(s.server, server::kPropagateToReplicas);
+  server::Propagation& propagation = s.server.server.propagation();
+  propagation.begin_unit();
+  {
+    const server::Propagation::TargetScope file(propagation, server::kPropagateToFile);
+    propagation.add(0, {"A"});
+    {
+      const server::Propagation::TargetScope everybody(propagation, server::kPropagateToAll);
+      propagation.add(0, {"B"});
+    }
+    propagation.add(0, {"C"});
+  }
+  propagation.add(0, {"D"});
+  propagation.end_unit();
+  CHECK(s.stream.take() == "MULTI; SELECT 0; A; B; C; D; EXEC");
+  CHECK(replica.take() == "MULTI; SELECT 0; B; D; EXEC");
+}
+
+TEST_CASE("A unit has commands from the first one to its end") {
+  Streaming s;
+  server::Propagation& propagation = s.server.server.propagation();
+  CHECK_FALSE(propagation.has_open_commands());
+  propagation.begin_unit();
+  CHECK_FALSE(propagation.has_open_commands());
+  propagation.add(0, {"A"});
+  CHECK(propagation.has_open_commands());
+  propagation.end_unit();
+  CHECK_FALSE(propagation.has_open_commands());
 }
 
 TEST_CASE("What expires is written whomever a script writes for") {

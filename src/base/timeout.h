@@ -1,0 +1,23 @@
+// Sums and products of times that clients and settings choose, so that none overflows.
+#pragma once
+
+#include <algorithm>
+#include <climits>
+#include <cstdint>
+
+namespace latchkey::base {
+
+// The time `timeout_ms` after `now_ms`, or INT64_MAX if that is later than an int64 can say; 0 for
+// a timeout of 0, which stands for none. REQUIRES: neither is negative.
+constexpr int64_t deadline_after(int64_t now_ms, int64_t timeout_ms) {
+  return timeout_ms == 0 ? 0 : now_ms + std::min(timeout_ms, INT64_MAX - now_ms);
+}
+
+// A timeout of that many seconds in milliseconds, as poll(2) takes it: at most INT_MAX, which is 24
+// days. REQUIRES: `seconds` is not negative, for which poll(2) waits without end.
+constexpr int poll_timeout_ms(int seconds) {
+  constexpr int kMsPerSecond = 1000;
+  return seconds <= INT_MAX / kMsPerSecond ? seconds * kMsPerSecond : INT_MAX;
+}
+
+}  // namespace latchkey::base
