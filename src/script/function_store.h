@@ -49,7 +49,7 @@ class FunctionStore {
  public:
   using Library = std::shared_ptr<const FunctionLibrary>;
 
-  // Null when unknown. O(1).
+  // Null when unknown. The names of functions compare without regard to case. O(log names).
   const Function* find_function(std::string_view name) const;
   const FunctionLibrary* find_library(std::string_view name) const;
 

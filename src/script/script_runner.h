@@ -50,7 +50,7 @@ class ScriptRunner {
   ScriptRunner(const ScriptRunner&) = delete;
   ScriptRunner& operator=(const ScriptRunner&) = delete;
 
-  // To be called for a new world before anything of it is run, and before it goes.
+  // To be called for a new VM before anything in it is run, and before it is destroyed.
   void adopt(Interpreter& vm);
   void abandon(Interpreter& vm);
 

@@ -29,6 +29,7 @@ constexpr char kUnrecognized[] = "Unrecognized sentinel configuration statement.
 constexpr char kNoSuchMaster[] = "No such master with specified name.";
 constexpr char kRebootDownAfter[] = "master-reboot-down-after-period";
 constexpr char kRebootDownAfterOfValkey[] = "primary-reboot-down-after-period";
+constexpr char kInvalidPort[] = "Invalid port number.";
 constexpr char kNotANumber[] = "argument must be a number within range.";
 
 using Words = std::span<const std::string>;
@@ -49,23 +50,24 @@ bool read_yes_no(const std::string& text, bool* value) {
   return *value || base::equal_ignoring_case(text, "no");
 }
 
-// ---- Of the Sentinel itself
-
-Result<> set_text(std::string Settings::*member, Sentinel& sentinel, Words words) {
-  sentinel.settings().*member = words[0];
-  return {};
+bool read_port(const std::string& text, int* port) {
+  int64_t number = 0;
+  if (!base::parse_int64(text, &number) || !is_port(number)) return false;
+  *port = static_cast<int>(number);
+  return true;
 }
+
+// ---- Of the Sentinel itself
 
 template <std::string Settings::*Member>
 Result<> text_setting(Sentinel& sentinel, Words words) {
-  return set_text(Member, sentinel, words);
+  sentinel.settings().*Member = words[0];
+  return {};
 }
 
 Result<> announce_port(Sentinel& sentinel, Words words) {
-  int64_t port = 0;
-  if (!base::parse_int64(words[0], &port) || !is_port(port)) return fail("Invalid port number.");
-  sentinel.settings().announce_port = static_cast<int>(port);
-  return {};
+  if (read_port(words[0], &sentinel.settings().announce_port)) return {};
+  return fail(kInvalidPort);
 }
 
 Result<> deny_scripts_reconfig(Sentinel& sentinel, Words words) {
@@ -104,10 +106,10 @@ bool may_keep(Sentinel& sentinel, const Address& address) {
 Result<> monitor(Sentinel& sentinel, Words words) {
   int64_t quorum = 0;
   if (!read_number(words[3], 1, INT32_MAX, &quorum)) return fail("Quorum must be 1 or greater.");
-  int64_t port = 0;
-  if (!base::parse_int64(words[2], &port) || !is_port(port)) return fail("Invalid port number.");
+  int port = 0;
+  if (!read_port(words[2], &port)) return fail(kInvalidPort);
   if (sentinel.find_master(words[0]) != nullptr) return fail("Duplicate master name.");
-  const Address address = sentinel.make_address(words[1], static_cast<int>(port));
+  const Address address = sentinel.make_address(words[1], port);
   if (!may_keep(sentinel, address)) return fail("Can't resolve instance hostname.");
   sentinel.add_master(words[0], address, static_cast<unsigned>(quorum));
   return {};
@@ -194,18 +196,12 @@ Result<> down_after(Sentinel& sentinel, Words words) {
   return {};
 }
 
-Result<> config_epoch(Sentinel& sentinel, Words words) {
-  Master* const master = sentinel.find_master(words[0]);
-  if (master == nullptr) return fail(kNoSuchMaster);
-  return master_epoch<&Master::config_epoch>(*master, words);
-}
-
 Result<> known_replica(Sentinel& sentinel, Words words) {
   Master* const master = sentinel.find_master(words[0]);
   if (master == nullptr) return fail(kNoSuchMaster);
-  int64_t port = 0;
-  if (!base::parse_int64(words[2], &port) || !is_port(port)) return fail("Invalid port number.");
-  const Address address = sentinel.make_address(words[1], static_cast<int>(port));
+  int port = 0;
+  if (!read_port(words[2], &port)) return fail(kInvalidPort);
+  const Address address = sentinel.make_address(words[1], port);
   if (!may_keep(sentinel, address)) return fail("Wrong hostname or port for replica.");
   if (sentinel.add_replica(*master, address) != nullptr) return {};
   return fail("Duplicate hostname and port for replica.");
@@ -214,11 +210,11 @@ Result<> known_replica(Sentinel& sentinel, Words words) {
 Result<> known_sentinel(Sentinel& sentinel, Words words) {
   Master* const master = sentinel.find_master(words[0]);
   if (master == nullptr) return fail(kNoSuchMaster);
-  int64_t port = 0;
-  if (!base::parse_int64(words[2], &port) || !is_port(port)) return fail("Invalid port number.");
+  int port = 0;
+  if (!read_port(words[2], &port)) return fail(kInvalidPort);
   // Without an id it will tell it by its first hello message.
   if (words.size() < 4) return {};
-  const Address address = sentinel.make_address(words[1], static_cast<int>(port));
+  const Address address = sentinel.make_address(words[1], port);
   if (!may_keep(sentinel, address)) return fail("Wrong hostname or port for sentinel.");
   if (master->sentinels.contains(words[3])) return fail("Duplicate runid for sentinel.");
   sentinel.add_sentinel(*master, words[3], address);
@@ -246,7 +242,7 @@ constexpr Option kOptions[] = {
     {"client-reconfig-script", 2, Phase::kOfMasters, of_master<reconfig_script>},
     {"auth-pass", 2, Phase::kOfMasters, of_master<master_text<&Master::auth_pass>>},
     {"auth-user", 2, Phase::kOfMasters, of_master<master_text<&Master::auth_user>>},
-    {"config-epoch", 2, Phase::kOfMasters, config_epoch},
+    {"config-epoch", 2, Phase::kOfMasters, of_master<master_epoch<&Master::config_epoch>>},
     {"leader-epoch", 2, Phase::kOfMasters, of_master<master_epoch<&Master::leader_epoch>>},
     {"rename-command", 3, Phase::kOfMasters, of_master<rename_command>},
     {"known-replica", 3, Phase::kOfMasters, known_replica},

@@ -70,8 +70,8 @@ class Sentinel {
   Judgement& judgement() { return judgement_; }
   Failover& failover() { return failover_; }
 
-  // --- Instances
-  // ----------------------------------------------------------------------------------
+  // --- Instances --------------------------------------------------------------------------------
+
   const Masters& masters() const { return masters_; }
   // Null when there is none.
   Master* find_master(std::string_view name) const;
@@ -101,11 +101,13 @@ class Sentinel {
     return settings_.announce_hostnames || address.ip.empty() ? address.hostname : address.ip;
   }
 
-  // --- Telling
-  // ------------------------------------------------------------------------------------ Logs an
-  // event, publishes it, and has the master's notification script told if it is a warning. The
-  // message is about an instance, "master <name> <ip> <port>" or "<kind> <name> <ip> <port> @
-  // <master's name> <ip> <port>", followed by `more`.
+  // --- Telling ----------------------------------------------------------------------------------
+
+  // Logs an event, publishes it, and runs the master's notification script if it is a warning. The
+  // message is about an instance, followed by `more`:
+  //
+  //     master <name> <ip> <port>
+  //     <kind> <name> <ip> <port> @ <master's name> <ip> <port>
   void event(base::LogLevel level, std::string_view type, Instance& about,
              const std::string& more = {});
   // The same with any text; `about` may be null.

@@ -5,13 +5,14 @@
 
 namespace latchkey::sentinel {
 
+struct Master;
+
 void sentinel_config(server::CommandContext& ctx);
 void sentinel_debug(server::CommandContext& ctx);
 void sentinel_monitor(server::CommandContext& ctx);
 void sentinel_set(server::CommandContext& ctx);
 
 // The master that the request names, or null with an error sent.
-struct Master;
 Master* find_named_master(server::CommandContext& ctx);
 // Writes the file, and replies OK or an error.
 void reply_saved(server::CommandContext& ctx);

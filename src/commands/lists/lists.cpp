@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "commands/groups.h"
+#include "commands/index_range.h"
 #include "commands/keys/typed_key.h"
 #include "commands/lists/list_steps.h"
 #include "server/command/command_context.h"
@@ -19,21 +20,6 @@ using store::KeyRef;
 using store::List;
 
 namespace {
-
-// The part of `first` .. `last` (negative: from the end) that lies within `size` elements.
-struct Range {
-  Range(int64_t first, int64_t last, size_t size) {
-    const auto count = static_cast<int64_t>(size);
-    if (first < 0) first = std::max<int64_t>(first + count, 0);
-    if (last < 0) last += count;
-    last = std::min(last, count - 1);
-    if (first > last) return;
-    start = static_cast<size_t>(first);
-    length = static_cast<size_t>(last - first + 1);
-  }
-  size_t start = 0;
-  size_t length = 0;
-};
 
 void push(CommandContext& ctx, End end, bool only_existing) {
   const std::string_view key = ctx.args[1];
@@ -157,32 +143,30 @@ void linsert(CommandContext& ctx) {
 }
 
 void lrange(CommandContext& ctx) {
-  int64_t first = 0;
-  int64_t last = 0;
-  if (!ctx.read_int64(ctx.args[2], &first) || !ctx.read_int64(ctx.args[3], &last)) return;
+  IndexRange range;
+  if (!read_range(ctx, ctx.args[2], ctx.args[3], &range)) return;
   const KeyRef ref = ctx.db.find(ctx.args[1]);
   const auto list = view_at<List>(ctx, ref);
   if (list == nullptr) return ref ? void() : ctx.reply.empty_array();
-  const Range range(first, last, list->size());
-  ctx.reply.array(range.length);
-  List::Cursor cursor = list->at(static_cast<int64_t>(range.start));
-  for (size_t i = 0; i < range.length; ++i, cursor = list->next(cursor))
+  const IndexRange::Part wanted = range.within(list->size());
+  ctx.reply.array(wanted.count);
+  List::Cursor cursor = list->at(static_cast<int64_t>(wanted.first));
+  for (size_t i = 0; i < wanted.count; ++i, cursor = list->next(cursor))
     reply_element(ctx, list->get(cursor));
   list->recompress();
 }
 
 void ltrim(CommandContext& ctx) {
-  int64_t first = 0;
-  int64_t last = 0;
-  if (!ctx.read_int64(ctx.args[2], &first) || !ctx.read_int64(ctx.args[3], &last)) return;
+  IndexRange range;
+  if (!read_range(ctx, ctx.args[2], ctx.args[3], &range)) return;
   const std::string_view key = ctx.args[1];
   KeyRef ref = ctx.db.find_for_write(key);
   List* list = value_at<List>(ctx, ref);
   if (list == nullptr) return ref ? void() : ctx.reply.ok();
-  const Range kept(first, last, list->size());
-  const size_t trimmed = list->size() - kept.length;
-  list->erase_range(kept.start + kept.length, list->size() - kept.start - kept.length);
-  list->erase_range(0, kept.start);
+  const IndexRange::Part kept = range.within(list->size());
+  const size_t trimmed = list->size() - kept.count;
+  list->erase_range(kept.first + kept.count, list->size() - kept.first - kept.count);
+  list->erase_range(0, kept.first);
   removed_elements(ctx, ref, key, "ltrim", trimmed);
   ctx.reply.ok();
 }

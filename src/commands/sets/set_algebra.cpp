@@ -8,6 +8,7 @@
 
 #include "base/text/number.h"
 #include "commands/groups.h"
+#include "commands/keys/repeated_operands.h"
 #include "commands/keys/store_result.h"
 #include "commands/keys/typed_key.h"
 #include "store/value/set.h"
@@ -57,6 +58,7 @@ void for_each_in_all_intsets(const std::vector<const Set*>& sets, Fn&& fn) {
 template <typename Fn>
 void for_each_in_all(std::vector<const Set*> sets, Fn&& fn) {
   if (std::find(sets.begin(), sets.end(), nullptr) != sets.end()) return;
+  drop_repeated(sets);
   std::sort(sets.begin(), sets.end(), is_smaller);
   if (std::all_of(sets.begin(), sets.end(), [](const Set* set) { return set->is_intset(); }))
     return for_each_in_all_intsets(sets, fn);
@@ -83,8 +85,10 @@ std::unique_ptr<Set> intersection(CommandContext& ctx, const std::vector<const S
   return result;
 }
 
-std::unique_ptr<Set> union_of(CommandContext& ctx, const std::vector<const Set*>& sets) {
+std::unique_ptr<Set> union_of(CommandContext& ctx, const std::vector<const Set*>& operands) {
   auto result = std::make_unique<Set>(ctx.db.environment());
+  std::vector<const Set*> sets = operands;
+  drop_repeated(sets);
   for (const Set* set : sets) {
     if (set != nullptr) set->for_each([&](std::string_view member) { result->add(member); });
   }
@@ -97,12 +101,12 @@ std::unique_ptr<Set> difference(CommandContext& ctx, const std::vector<const Set
   auto result = std::make_unique<Set>(ctx.db.environment());
   const Set* first = sets.front();
   if (first == nullptr) return result;
-  std::vector<const Set*> others;
+  std::vector<const Set*> others(sets.begin() + 1, sets.end());
+  std::erase(others, nullptr);
+  drop_repeated(others);
   size_t all_others = 0;
-  for (const Set* set : std::span(sets).subspan(1)) {
-    if (set == nullptr) continue;
+  for (const Set* set : others) {
     if (set == first) return result;
-    others.push_back(set);
     all_others += set->size();
   }
   if (first->size() * others.size() <= 2 * (first->size() + all_others)) {
@@ -224,6 +228,7 @@ size_t union_size(CommandContext& ctx, CardRequest& request) {
   constexpr size_t kFew = 8;
   auto& sets = request.operands.sets;
   std::erase(sets, nullptr);
+  drop_repeated(sets);
   std::sort(sets.begin(), sets.end(),
             [](const Set* left, const Set* right) { return left->size() > right->size(); });
   if (sets.empty()) return 0;
@@ -254,10 +259,11 @@ void sdiffcard(CommandContext& ctx) {
   if (!read_card_request(ctx, false, &request)) return;
   const Set* first = request.operands.sets.front();
   if (first == nullptr) return ctx.reply.integer(0);
-  request.operands.sets.erase(request.operands.sets.begin());
-  std::erase(request.operands.sets, nullptr);
-  ctx.reply.integer(
-      static_cast<int64_t>(count_new(*first, request.operands.sets, 0, request.limit)));
+  auto& others = request.operands.sets;
+  others.erase(others.begin());
+  std::erase(others, nullptr);
+  drop_repeated(others);
+  ctx.reply.integer(static_cast<int64_t>(count_new(*first, others, 0, request.limit)));
 }
 
 constexpr char kIntersectionCost[] =

@@ -10,6 +10,7 @@
 
 #include "base/text/text.h"
 #include "commands/groups.h"
+#include "commands/keys/repeated_operands.h"
 #include "commands/keys/store_result.h"
 #include "commands/keys/typed_key.h"
 #include "server/command/command_context.h"
@@ -39,6 +40,11 @@ struct Operand {
   size_t size() const {
     if (sorted != nullptr) return sorted->size();
     return plain == nullptr ? 0 : plain->size();
+  }
+
+  // The value; differs between mentions of a packed one, which is small.
+  const void* identity() const {
+    return sorted != nullptr ? static_cast<const void*>(sorted.get()) : plain.get();
   }
 
   std::optional<double> score(std::string_view member) const {
@@ -218,7 +224,8 @@ void intersect(AlgebraRequest& request, Fn&& fn) {
   });
 }
 
-void subtract(const AlgebraRequest& request, SortedSet& result) {
+void subtract(AlgebraRequest& request, SortedSet& result) {
+  drop_repeated(request.operands, 1, &Operand::identity);
   const Operand& first = request.operands[0];
   first.for_each([&](std::string_view member, double score) {
     for (size_t i = 1; i < request.operands.size(); ++i) {
@@ -299,6 +306,7 @@ void zdiffstore(CommandContext& ctx) {
 void zintercard(CommandContext& ctx) {
   AlgebraRequest request{.operation = Operation::kIntersection, .only_count = true};
   if (!read_algebra(ctx, 1, &request)) return;
+  drop_repeated(request.operands, 0, &Operand::identity);
   size_t count = 0;
   intersect(request, [&](std::string_view, double) { return ++count != request.limit; });
   ctx.reply.integer(static_cast<int64_t>(count));

@@ -8,6 +8,7 @@
 #include "base/text/number.h"
 #include "base/text/up_to_nul.h"
 #include "commands/groups.h"
+#include "commands/index_range.h"
 #include "commands/keys/old_numbers.h"
 #include "commands/keys/store_result.h"
 #include "commands/keys/typed_key.h"
@@ -63,24 +64,9 @@ bool read_range(CommandContext& ctx, std::string_view low, std::string_view high
   return false;
 }
 
-// From `first` to `last`, both included; negative ones count from the end.
-struct IndexRange {
-  int64_t first;
-  int64_t last;
-};
-
-bool read_range(CommandContext& ctx, std::string_view low, std::string_view high,
-                IndexRange* range) {
-  return ctx.read_int64(low, &range->first) && ctx.read_int64(high, &range->last);
-}
-
-RankRange ranks_of(const SortedSet& set, IndexRange range) {
-  const auto size = static_cast<int64_t>(set.size());
-  if (range.first < 0) range.first = std::max<int64_t>(range.first + size, 0);
-  if (range.last < 0) range.last += size;
-  range.last = std::min(range.last, size - 1);
-  if (range.first > range.last) return {};
-  return {static_cast<size_t>(range.first), static_cast<size_t>(range.last - range.first + 1)};
+RankRange ranks_of(const SortedSet& set, const IndexRange& range) {
+  const IndexRange::Part part = range.within(set.size());
+  return {part.first, part.count};
 }
 
 RankRange ranks_of(const SortedSet& set, const ScoreRange& range) {

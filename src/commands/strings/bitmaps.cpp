@@ -8,6 +8,7 @@
 #include "base/bits.h"
 #include "base/text/number.h"
 #include "commands/groups.h"
+#include "commands/index_range.h"
 #include "commands/strings/bit_strings.h"
 #include "server/command/command_context.h"
 #include "server/emulation/edition.h"
@@ -59,11 +60,9 @@ struct Bits {
   bool empty() const { return from == to; }
 };
 
-// The range of BITCOUNT and BITPOS: both ends included, in bytes or bits, negative ones counted
-// from the string's end.
+// The range of BITCOUNT and BITPOS, in bytes or bits.
 struct Range {
-  int64_t first = 0;
-  int64_t last = -1;
+  IndexRange ends{0, -1};
   bool in_bits = false;
 
   // False unless the option is BIT or BYTE.
@@ -74,12 +73,9 @@ struct Range {
 
   // The bits of the range that exist in a string of `size` bytes.
   Bits within(size_t size) const {
-    const auto length = static_cast<int64_t>(in_bits ? size * 8 : size);
-    const int64_t from = std::max<int64_t>(first < 0 ? first + length : first, 0);
-    const int64_t to = std::min(std::max<int64_t>(last < 0 ? last + length : last, 0), length - 1);
-    if (from > to) return {};
+    const IndexRange::Part part = ends.clamped_within(in_bits ? size * 8 : size);
     const uint64_t unit = in_bits ? 1 : 8;
-    return {static_cast<uint64_t>(from) * unit, static_cast<uint64_t>(to + 1) * unit};
+    return {part.first * unit, (part.first + part.count) * unit};
   }
 };
 
@@ -96,17 +92,14 @@ void bitcount(CommandContext& ctx) {
   const bool may_end_with_start = ctx.server.edition().is_valkey_since({8, 0});
   if ((words == 3 && !may_end_with_start) || words > 5) return ctx.syntax_error();
   if (words > 2) {
-    if (!ctx.read_int64(ctx.args[2], &range.first)) return;
-    if (words > 3 && !ctx.read_int64(ctx.args[3], &range.last)) return;
+    if (!ctx.read_int64(ctx.args[2], &range.ends.first)) return;
+    if (words > 3 && !ctx.read_int64(ctx.args[3], &range.ends.last)) return;
     if (words == 5 && !range.read_unit(ctx.args[4])) return ctx.syntax_error();
   }
   const KeyRef ref = ctx.db.find(ctx.args[1]);
   if (!ref) return ctx.reply.integer(0);
   if (!ctx.is_string(ref)) return;
-  // Both bounds are negative and reversed: the range is empty, even if both lie before the
-  // beginning.
-  if (range.first < 0 && range.last < 0 && range.first > range.last) return ctx.reply.integer(0);
-
+  if (range.ends.is_reversed_from_end()) return ctx.reply.integer(0);
   char scratch[base::kMaxInt64Text];
   const std::string_view bytes = ref->string(scratch);
   const Bits bits = range.within(bytes.size());
@@ -122,9 +115,9 @@ void bitpos(CommandContext& ctx) {
   const size_t words = ctx.args.size();
   const bool has_end = words > 4;
   if (words > 6) return ctx.syntax_error();
-  if (words > 3 && !ctx.read_int64(ctx.args[3], &range.first)) return;
+  if (words > 3 && !ctx.read_int64(ctx.args[3], &range.ends.first)) return;
   if (words == 6 && !range.read_unit(ctx.args[5])) return ctx.syntax_error();
-  if (has_end && !ctx.read_int64(ctx.args[4], &range.last)) return;
+  if (has_end && !ctx.read_int64(ctx.args[4], &range.ends.last)) return;
 
   const KeyRef ref = ctx.db.find(ctx.args[1]);
   // A missing key is an endless row of zeros.

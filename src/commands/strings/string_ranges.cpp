@@ -4,6 +4,7 @@
 
 #include "base/text/number.h"
 #include "commands/groups.h"
+#include "commands/index_range.h"
 #include "server/command/command_context.h"
 #include "server/server.h"
 
@@ -48,29 +49,17 @@ void strlen(CommandContext& ctx) {
   ctx.reply.integer(static_cast<int64_t>(ref->string_size()));
 }
 
-// The part of `text` from `first` to `last`, both included; negative positions count from the end,
-// positions beyond an end are clamped to it.
-std::string_view slice(std::string_view text, int64_t first, int64_t last) {
-  const auto size = static_cast<int64_t>(text.size());
-  // Both bounds are negative and reversed: the range is empty, even if both lie before the
-  // beginning.
-  if (first < 0 && last < 0 && first > last) return {};
-  if (first < 0) first = std::max<int64_t>(first + size, 0);
-  if (last < 0) last = std::max<int64_t>(last + size, 0);
-  last = std::min(last, size - 1);
-  if (first > last) return {};
-  return text.substr(static_cast<size_t>(first), static_cast<size_t>(last - first + 1));
-}
-
 void getrange(CommandContext& ctx) {
-  int64_t first;
-  int64_t last;
-  if (!ctx.read_int64(ctx.args[2], &first) || !ctx.read_int64(ctx.args[3], &last)) return;
+  IndexRange range;
+  if (!read_range(ctx, ctx.args[2], ctx.args[3], &range)) return;
   const KeyRef ref = ctx.db.find(ctx.args[1]);
   if (!ref) return ctx.reply.bulk(std::string_view());
   if (!ctx.is_string(ref)) return;
+  if (range.is_reversed_from_end()) return ctx.reply.bulk(std::string_view());
   char scratch[base::kMaxInt64Text];
-  ctx.reply.bulk(slice(ref->string(scratch), first, last));
+  const std::string_view text = ref->string(scratch);
+  const IndexRange::Part part = range.clamped_within(text.size());
+  ctx.reply.bulk(text.substr(part.first, part.count));
 }
 
 void setrange(CommandContext& ctx) {

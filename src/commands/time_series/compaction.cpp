@@ -99,6 +99,27 @@ std::vector<CompactionRule>& live_rules(TimeSeries& source) {
   return source.rules();
 }
 
+// The key of the series that a rule of ts-compaction-policy makes: "source_AVG_60000".
+std::string destination_key(std::string_view source_key, const store::PolicyRule& rule) {
+  std::string key = std::string(source_key) + '_' + store::upper_case_name(rule.aggregation) + '_' +
+                    std::to_string(rule.bucket_ms);
+  if (rule.align != 0) key += '_' + std::to_string(rule.align);
+  return key;
+}
+
+// The source's labels and two more; the rest as the rule and the directives say.
+SeriesSettings destination_settings(const SeriesSettings& source, const store::PolicyRule& rule,
+                                    const ConfigValues& config) {
+  SeriesSettings settings;
+  settings.retention_ms = rule.retention_ms;
+  settings.chunk_size = static_cast<size_t>(config.ts_chunk_size_bytes);
+  settings.encoding = configured_encoding(config);
+  settings.labels = source.labels;
+  settings.labels.emplace_back("aggregation", store::upper_case_name(rule.aggregation));
+  settings.labels.emplace_back("time_bucket", std::to_string(rule.bucket_ms));
+  return settings;
+}
+
 }  // namespace
 
 void compact_appended(CommandContext& ctx, TimeSeries& source, Sample sample) {
@@ -162,29 +183,15 @@ void make_policy_destinations(CommandContext& ctx, std::string_view source_key) 
   if (config.ts_compaction_policy.empty()) return;
   const auto policy = store::parse_compaction_policy(config.ts_compaction_policy);
   for (const store::PolicyRule& rule : *policy) {
-    std::string name(store::aggregation_name(rule.aggregation));
-    for (char& letter : name) {
-      if (letter >= 'a' && letter <= 'z') letter = static_cast<char>(letter - 'a' + 'A');
-    }
-    std::string key = std::string(source_key) + '_' + name + '_' + std::to_string(rule.bucket_ms);
-    if (rule.align != 0) key += '_' + std::to_string(rule.align);
+    const std::string key = destination_key(source_key, rule);
     KeyRef ref = ctx.db.find_for_write(key);
     if (ref) continue;
-    const KeyRef source_ref = ctx.db.find_for_write(source_key);
-    SeriesSettings settings = value_of<TimeSeries>(source_ref).settings();
-    settings.retention_ms = rule.retention_ms;
-    settings.chunk_size = static_cast<size_t>(config.ts_chunk_size_bytes);
-    settings.encoding = config.ts_encoding == TsEncoding::kCompressed
-                            ? store::SeriesEncoding::kCompressed
-                            : store::SeriesEncoding::kUncompressed;
-    settings.duplicate_policy = DuplicatePolicy::kNone;
-    settings.ignore_max_time_diff = 0;
-    settings.ignore_max_val_diff = 0;
-    settings.labels.emplace_back("aggregation", name);
-    settings.labels.emplace_back("time_bucket", std::to_string(rule.bucket_ms));
-    ctx.db.set_value(ref, TimeSeries::kType, std::make_unique<TimeSeries>(std::move(settings)));
-    auto& destination = value_of<TimeSeries>(ref);
+    // set_value() may invalidate other KeyRefs, but no series moves.
     auto& source = value_of<TimeSeries>(ctx.db.find_for_write(source_key));
+    ctx.db.set_value(
+        ref, TimeSeries::kType,
+        std::make_unique<TimeSeries>(destination_settings(source.settings(), rule, config)));
+    auto& destination = value_of<TimeSeries>(ref);
     destination.source() = {source.number(), {}};
     source.rules().push_back(
         {{destination.number(), {}}, rule.bucket_ms, rule.align, Aggregator(rule.aggregation)});

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/text/split.h"
 #include "commands/keys/typed_key.h"
 #include "commands/time_series/row_groups.h"
 #include "commands/time_series/series_arguments.h"
@@ -34,11 +35,6 @@ using store::TimeSeries;
 
 namespace {
 
-bool fail(CommandContext& ctx, std::string_view error) {
-  ctx.reply.error(error);
-  return false;
-}
-
 // --- Conditions ---------------------------------------------------------------------------------
 
 // Takes the text up to the next of `separators` off, which are stepped over before; empty when
@@ -57,13 +53,13 @@ bool parse_values(std::string_view list, std::vector<std::string>* values) {
   if (!list.ends_with(')') || list.size() < 2) return false;
   list = list.substr(1, list.size() - 2);
   if (list.empty()) return true;
-  while (true) {
-    const size_t end = list.find(',');
-    if (list.substr(0, end).empty()) return false;
-    values->emplace_back(list.substr(0, end));
-    if (end == std::string_view::npos) return true;
-    list.remove_prefix(end + 1);
+  for (const std::string_view value : base::split_fields(list, ',')) {
+    if (value.empty()) return false;
+    values->emplace_back(value);
   }
+  std::sort(values->begin(), values->end());
+  values->erase(std::unique(values->begin(), values->end()), values->end());
+  return true;
 }
 
 // "label=value", "label!=value", "label=(value,...)", "label=" and so on.

@@ -18,11 +18,6 @@ using store::TimeSeries;
 
 namespace {
 
-bool fail(CommandContext& ctx, std::string_view error) {
-  ctx.reply.error(error);
-  return false;
-}
-
 // Reads "AGGREGATION aggregator bucketDuration [alignTimestamp]".
 bool read_rule(CommandContext& ctx, CompactionRule* rule) {
   if (ctx.args.size() > 7 || !is_word(ctx.args[3], "AGGREGATION") || ctx.args.size() < 6) {

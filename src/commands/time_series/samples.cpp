@@ -22,8 +22,6 @@ using store::CompactionRule;
 using store::DuplicatePolicy;
 using store::KeyRef;
 using store::RangeQuery;
-using store::RangeReader;
-using store::RangeRow;
 using store::Sample;
 using store::SeriesSettings;
 using store::TimeSeries;
@@ -151,9 +149,8 @@ void ts_madd(CommandContext& ctx) {
 // --- TS.INCRBY and TS.DECRBY --------------------------------------------------------------------
 
 bool read_change(CommandContext& ctx, double* change) {
-  if (base::parse_double(ctx.args[2], change)) return true;
-  ctx.reply.error("ERR TSDB: invalid increase/decrease value");
-  return false;
+  return base::parse_double(ctx.args[2], change) ||
+         fail(ctx, "ERR TSDB: invalid increase/decrease value");
 }
 
 // TIMESTAMP's, or the time of the request.
@@ -164,9 +161,8 @@ bool read_change_time(CommandContext& ctx, int64_t* timestamp, bool* is_given) {
     *timestamp = ctx.now_ms();
     return true;
   }
-  if (*at + 1 < ctx.args.size()) return read_timestamp(ctx, ctx.args[*at + 1], timestamp);
-  ctx.reply.error("ERR TSDB: invalid timestamp");
-  return false;
+  if (*at + 1 >= ctx.args.size()) return fail(ctx, "ERR TSDB: invalid timestamp");
+  return read_timestamp(ctx, ctx.args[*at + 1], timestamp);
 }
 
 // The request with the time that it was given, or that it did not name.
@@ -261,11 +257,6 @@ struct ReadRequest {
   int64_t most = INT64_MAX;
 };
 
-bool fail(CommandContext& ctx, std::string_view error) {
-  ctx.reply.error(error);
-  return false;
-}
-
 // False with an error sent.
 bool read_request(CommandContext& ctx, ReadRequest* request) {
   request->from = ctx.args[2];
@@ -311,11 +302,10 @@ int64_t read_from(const TimeSeries* series, std::string_view text) {
   return from;
 }
 
-bool has_enough(const TimeSeries& series, const RangeQuery& query, int64_t least) {
-  RangeReader reader(series, query);
-  RangeRow row;
-  while (least > 0 && reader.next(&row)) --least;
-  return least == 0;
+// Whether there are so many samples. O(chunks), for each addition to the series asks while a client
+// waits.
+bool has_enough(const TimeSeries& series, int64_t from, int64_t least) {
+  return series.count_from(std::max(from, series.oldest_visible())) >= static_cast<size_t>(least);
 }
 
 // When a request that waits is to be served with what there is: one that is run again has begun
@@ -332,8 +322,7 @@ void wait_for_samples(CommandContext& ctx, const ReadRequest& request, int64_t f
   std::vector<std::string_view> words(ctx.args.begin(), ctx.args.end());
   const std::string time = std::to_string(from);
   words[2] = time;
-  CommandContext resolved{ctx.server, ctx.client, ctx.command, words,
-                          ctx.db,     ctx.reply,  ctx.events,  ctx.propagation};
+  CommandContext resolved = ctx.with_args(words);
   const int64_t end_ms = end_of_wait_ms(ctx, request);
   // It is run again just before its deadline, for a null would be the reply then.
   ctx.server.blocking().wait(resolved, {.keys = Arguments(words).subspan(1, 1),
@@ -353,7 +342,7 @@ void ts_read(CommandContext& ctx) {
   query.from = read_from(series, request.from);
   const int64_t end_ms = end_of_wait_ms(ctx, request);
   const bool may_wait = request.waits && (end_ms == 0 || ctx.now_ms() < end_ms);
-  if (may_wait && (series == nullptr || !has_enough(*series, query, request.least)))
+  if (may_wait && (series == nullptr || !has_enough(*series, query.from, request.least)))
     return wait_for_samples(ctx, request, query.from);
   if (series == nullptr) return ctx.reply.empty_array();
   reply_rows(ctx, *series, query, static_cast<size_t>(request.most));

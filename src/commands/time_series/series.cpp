@@ -49,19 +49,6 @@ void ts_alter(CommandContext& ctx) {
 
 // --- TS.INFO ------------------------------------------------------------------------------------
 
-std::string upper_case(std::string_view text) {
-  std::string upper(text);
-  for (char& byte : upper) {
-    if (byte >= 'a' && byte <= 'z') byte = static_cast<char>(byte - 'a' + 'A');
-  }
-  return upper;
-}
-
-// A double with RESP3, else its shortest text in a bulk string.
-void reply_figure(CommandContext& ctx, double value) {
-  ctx.reply.number(value);
-}
-
 void reply_labels(CommandContext& ctx, const TimeSeries& series) {
   const auto& labels = series.settings().labels;
   ctx.reply.status("labels");
@@ -89,7 +76,7 @@ void reply_links(CommandContext& ctx, const TimeSeries& series) {
     ctx.reply.bulk(destination->key());
     if (ctx.reply.is_resp3()) ctx.reply.array(3);
     ctx.reply.integer(rule.bucket_ms);
-    ctx.reply.status(upper_case(store::aggregation_name(rule.aggregator.kind())));
+    ctx.reply.status(store::upper_case_name(rule.aggregator.kind()));
     ctx.reply.integer(rule.align);
   }
   ctx.reply.is_resp3() ? ctx.reply.map_later(reply, count) : ctx.reply.array_later(reply, count);
@@ -112,7 +99,7 @@ void reply_chunks(CommandContext& ctx, const TimeSeries& series) {
     ctx.reply.status("bytesPerSample");
     // In single precision, as the reference computes it.
     const float bytes = static_cast<float>(chunk->size_bytes());
-    reply_figure(ctx, is_empty ? 0 : bytes / static_cast<float>(chunk->count()));
+    ctx.reply.number(is_empty ? 0 : bytes / static_cast<float>(chunk->count()));
   }
 }
 
@@ -145,7 +132,7 @@ void ts_info(CommandContext& ctx) {
   reply_links(ctx, *series);
   field("ignoreMaxTimeDiff", settings.ignore_max_time_diff);
   ctx.reply.status("ignoreMaxValDiff");
-  reply_figure(ctx, settings.ignore_max_val_diff);
+  ctx.reply.number(settings.ignore_max_val_diff);
   if (!is_debug) return;
   ctx.reply.status("keySelfName");
   ctx.reply.bulk(ctx.args[1]);

@@ -30,11 +30,6 @@ constexpr uint64_t kMostEmptyValues = uint64_t{1} << 22;
 constexpr size_t kMostTimestamps = 128;
 constexpr size_t kChunkSizeStep = 8;
 
-bool fail(CommandContext& ctx, std::string_view error) {
-  ctx.reply.error(error);
-  return false;
-}
-
 bool is_digit(char byte) {
   return byte >= '0' && byte <= '9';
 }
@@ -115,14 +110,18 @@ bool read_sample_value(CommandContext& ctx, std::string_view text, double* value
 
 // --- Settings -----------------------------------------------------------------------------------
 
+SeriesEncoding configured_encoding(const ConfigValues& config) {
+  return config.ts_encoding == TsEncoding::kCompressed ? SeriesEncoding::kCompressed
+                                                       : SeriesEncoding::kUncompressed;
+}
+
 namespace {
 
 SeriesSettings default_settings(const ConfigValues& config) {
   SeriesSettings settings;
   settings.retention_ms = config.ts_retention_policy;
   settings.chunk_size = static_cast<size_t>(config.ts_chunk_size_bytes);
-  settings.encoding = config.ts_encoding == TsEncoding::kCompressed ? SeriesEncoding::kCompressed
-                                                                    : SeriesEncoding::kUncompressed;
+  settings.encoding = configured_encoding(config);
   settings.ignore_max_time_diff = config.ts_ignore_max_time_diff;
   settings.ignore_max_val_diff = config.ts_ignore_max_val_diff;
   return settings;

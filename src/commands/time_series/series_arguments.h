@@ -11,11 +11,18 @@
 #include <vector>
 
 #include "server/command/command_context.h"
+#include "server/config/config.h"
 #include "store/time_series/label_index.h"
 #include "store/time_series/range.h"
 #include "store/time_series/series.h"
 
 namespace latchkey::commands {
+
+// Sends the error. Always false.
+inline bool fail(server::CommandContext& ctx, std::string_view error) {
+  ctx.reply.error(error);
+  return false;
+}
 
 // The position of the word among the arguments from `from` on; nothing when it is not there.
 std::optional<size_t> find_word(server::Arguments args, std::string_view upper_case_word,
@@ -31,6 +38,8 @@ bool read_sample_value(server::CommandContext& ctx, std::string_view text, doubl
 // The same without an error.
 bool parse_sample_value(std::string_view text, double* value);
 
+// What ts-encoding says.
+store::SeriesEncoding configured_encoding(const server::ConfigValues& config);
 // What a series of this request is made with: the directives' settings, and in their place those
 // that it names.
 bool read_settings(server::CommandContext& ctx, store::SeriesSettings* settings);

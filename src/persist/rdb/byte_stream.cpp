@@ -51,8 +51,7 @@ int BlobSink::put(std::string_view bytes) {
     if (blob == nullptr || blob->size() == blob->capacity()) {
       const size_t doubled = blob == nullptr ? kFirstBlob : 2 * blob->size();
       blob = base::Blob::create(0, std::min(doubled, kLargestBlob));
-      blobs_.emplace_back(blob);
-      blob->release();
+      blobs_.push_back(base::BlobRef::adopt(blob));
     }
     const std::string_view part = bytes.substr(0, blob->capacity() - blob->size());
     blob->append(part);

@@ -150,7 +150,6 @@ bool DatasetReader::key_begins(uint8_t type) {
         .share_names_if_within(limits.hash_rdb_load_min_template_entries,
                                limits.hash_rdb_load_max_template_entries);
   }
-  const KeyAttributes none;
   if (result == ReadResult::kEmpty) {
     note_empty(key_);
   } else if (options_.drop_expired && attributes_.deadline_ms >= 0 &&
@@ -160,7 +159,7 @@ bool DatasetReader::key_begins(uint8_t type) {
   } else if (!keep(key_, value)) {
     return false;
   }
-  attributes_ = none;
+  attributes_ = {};
   if (options_.after_key)
     options_.after_key(report_.keys_loaded + report_.keys_expired + report_.empty_keys_skipped);
   return true;

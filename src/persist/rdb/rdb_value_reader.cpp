@@ -145,7 +145,7 @@ ReadResult read_set_intset(RdbReader& reader, Environment& environment, LoadedVa
   if (!Intset::is_valid(bytes)) return failed(reader, "Intset integrity check failed.");
   auto set = std::make_unique<Set>(environment);
   set->adopt(Intset::from_bytes(bytes));
-  return set->size() == 0 ? kEmpty : done(std::move(set), loaded);
+  return done(std::move(set), loaded);
 }
 
 ReadResult read_set_listpack(RdbReader& reader, Environment& environment, LoadedValue* loaded) {

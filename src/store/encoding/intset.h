@@ -30,7 +30,7 @@ class Intset {
   Intset(Intset&& other) noexcept;
   Intset& operator=(Intset&& other) noexcept;
 
-  // Whether untrusted bytes are an intset in every detail. O(bytes).
+  // Whether untrusted bytes are an intset in every detail, with a member at least. O(bytes).
   static bool is_valid(std::span<const char> bytes);
   // A copy of bytes that is_valid() has accepted.
   static Intset from_bytes(std::span<const char> bytes);

@@ -2,18 +2,16 @@
 // `$`, and the older form without it, of which `.` is the root. Both become the same steps:
 //
 //     $.name  $["name"]  $['a','b']      members by name
-//     $[0]  $[-1]  $[0,2]                elements by position, from the end when negative (the
-//     first,
-//                                        when there are not so many)
+//     $[0]  $[-1]  $[0,2]                elements by position, from the end when negative
+//                                        (the first, when there are not so many)
 //     $[first:last:step]                 elements of a range
 //     $.*  $[*]                          all members or elements
 //     $..name  $..[0]  $..*              the same of a value and of all below it
 //     $[?(condition)]                    elements and members of which a condition is true
 //
-// A condition compares literals and paths that begin with `@` (the element) or `$` by ==, !=, <,
-// <=,
-// >, >= and =~ (a regular expression), and combines comparisons by &&, ||, and parentheses.
-// A path alone is true when it leads anywhere.
+// A condition compares literals and paths that begin with `@` (the element) or `$`. Its operators
+// are == != < <= > >= and =~ (a regular expression); comparisons are combined by && and || and by
+// parentheses. A path alone is true when it leads anywhere.
 //
 // Paths come from clients: reading one is linear in its text, nesting is limited, and what is
 // walked is counted (json_path_walk.h).

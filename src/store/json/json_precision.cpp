@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "base/text/text.h"
+
 namespace latchkey::store::json {
 
 namespace {
@@ -44,9 +46,8 @@ std::optional<Precision> precision_named(std::string_view word) {
                                                                {"FP16", Precision::kHalf},
                                                                {"FP32", Precision::kSingle},
                                                                {"FP64", Precision::kDouble}};
-  const auto same = [](char a, char b) { return (a >= 'a' && a <= 'z' ? a - 'a' + 'A' : a) == b; };
   for (const auto& [name, precision] : kWords) {
-    if (std::ranges::equal(word, name, same)) return precision;
+    if (base::equal_ignoring_case(word, name)) return precision;
   }
   return std::nullopt;
 }

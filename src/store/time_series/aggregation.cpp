@@ -16,7 +16,6 @@ constexpr std::string_view kNames[] = {"",      "min",  "max",      "sum",     "
                                        "var.s", "twa",  "countnan", "countall"};
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kLargest = std::numeric_limits<double>::max();
-
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 bool is_number(const Sample& sample) {
@@ -53,6 +52,14 @@ double distance(int64_t from, int64_t to) {
 
 std::string_view aggregation_name(Aggregation aggregation) {
   return kNames[static_cast<size_t>(aggregation)];
+}
+
+std::string upper_case_name(Aggregation aggregation) {
+  std::string name(aggregation_name(aggregation));
+  for (char& letter : name) {
+    if (letter >= 'a' && letter <= 'z') letter = static_cast<char>(letter - 'a' + 'A');
+  }
+  return name;
 }
 
 std::optional<Aggregation> aggregation_of(std::string_view name) {

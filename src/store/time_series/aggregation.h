@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "store/time_series/sample.h"
@@ -38,6 +39,8 @@ inline constexpr uint64_t kLastAggregation = static_cast<uint64_t>(Aggregation::
 
 // "avg", "std.p" and so on.
 std::string_view aggregation_name(Aggregation aggregation);
+// "AVG", "STD.P" and so on, as replies and the keys of compactions have it.
+std::string upper_case_name(Aggregation aggregation);
 // In any case. Nothing when there is no such aggregation.
 std::optional<Aggregation> aggregation_of(std::string_view name);
 

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "base/text/number.h"
+#include "base/text/split.h"
 
 namespace latchkey::store {
 
@@ -17,16 +18,6 @@ struct Unit {
 };
 constexpr Unit kUnits[] = {
     {'d', 86'400'000}, {'h', 3'600'000}, {'M', 60'000}, {'s', 1'000}, {'m', 1}};
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const size_t end = text.find(separator);
-    parts.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) return parts;
-    text.remove_prefix(end + 1);
-  }
-}
 
 std::optional<int64_t> parse_duration(std::string_view text) {
   if (text.empty()) return std::nullopt;
@@ -49,7 +40,7 @@ std::string duration_text(int64_t duration_ms) {
 }
 
 std::optional<PolicyRule> parse_rule(std::string_view text) {
-  const std::vector<std::string_view> fields = split(text, ':');
+  const std::vector<std::string_view> fields = base::split_fields(text, ':');
   if (fields.size() < kMostFields - 1 || fields.size() > kMostFields) return std::nullopt;
   const auto aggregation = aggregation_of(fields[0]);
   const auto bucket_ms = parse_duration(fields[1]);
@@ -63,8 +54,7 @@ std::optional<PolicyRule> parse_rule(std::string_view text) {
 
 std::optional<std::vector<PolicyRule>> parse_compaction_policy(std::string_view text) {
   std::vector<PolicyRule> rules;
-  for (const std::string_view part : split(text, ';')) {
-    if (part.empty()) continue;
+  for (const std::string_view part : base::split_words(text, ';')) {
     const auto rule = parse_rule(part);
     if (!rule) return std::nullopt;
     rules.push_back(*rule);

@@ -10,7 +10,7 @@ bool LabelCondition::holds_for(const TimeSeries& series) const {
   for (const auto& [name, value] : series.settings().labels) {
     if (name != label) continue;
     has_label = true;
-    has_value = has_value || std::find(values.begin(), values.end(), value) != values.end();
+    has_value = has_value || std::binary_search(values.begin(), values.end(), value);
   }
   if (names_absence) return has_label == is_excluded;
   return has_value != is_excluded;
@@ -167,7 +167,7 @@ std::vector<const TimeSeries*> SeriesIndex::select(
   std::sort(selected.begin(), selected.end(), [](const TimeSeries* left, const TimeSeries* right) {
     return left->key() < right->key();
   });
-  // A value may be named twice.
+  // A series may have the label twice, with different values.
   selected.erase(std::unique(selected.begin(), selected.end()), selected.end());
   return selected;
 }

@@ -28,8 +28,8 @@ namespace latchkey::store {
 // One condition of a query. A series without the label has no value of it.
 struct LabelCondition {
   std::string label;
-  // The values that the label may have, or may not if `excluded`. None: it must have none (or, if
-  // excluded, any).
+  // The values that the label may have, or may not if `is_excluded`: in order, each once, as a
+  // request may name many. None: it must have none (or, if excluded, any).
   std::vector<std::string> values;
   bool is_excluded = false;
 
@@ -49,6 +49,9 @@ class SeriesIndex {
       : by_label_(0, base::KeyedTextHash{&secret}) {}
   SeriesIndex(const SeriesIndex&) = delete;
   SeriesIndex& operator=(const SeriesIndex&) = delete;
+  // All series leave at once, with the table, and keep a pointer to the index that is gone: nobody
+  // may ask them for it again before add().
+  ~SeriesIndex() = default;
 
   // The entry has come into the table. Gives the series its number, the next of `counter`, unless
   // it has one; links it with the series that it names, and that name it, if they are there.
@@ -57,9 +60,6 @@ class SeriesIndex {
   void remove(const Entry& entry);
   // The series of an entry is now that of another one with the same key.
   void move(const Entry& from, Entry& to);
-  // All series leave at once, with the table. REQUIRES: nobody asks them for their index again, or
-  // add() comes first.
-  size_t size() const { return by_number_.size(); }
 
   // The series at the other end of a link; null when it is not there, or does not link back. O(1).
   TimeSeries* destination(const TimeSeries& from, const CompactionRule& rule) const;

@@ -177,9 +177,12 @@ std::optional<Sample> RangeReader::ahead(bool only_numbers) {
     edge = coming.timestamp;
   }
   if (edge == (backwards ? 0 : INT64_MAX)) return std::nullopt;
-  return number_of(
+  if (only_numbers && next_number_.has_value()) return *next_number_;
+  const std::optional<Sample> next = number_of(
       backwards ? first_passing(series_, query_, 0, edge - 1, backwards, only_numbers)
                 : first_passing(series_, query_, edge + 1, INT64_MAX, backwards, only_numbers));
+  if (only_numbers) next_number_.emplace(next);
+  return next;
 }
 
 std::optional<Sample> RangeReader::behind() const {
@@ -191,14 +194,19 @@ std::optional<Sample> RangeReader::behind() const {
                    : first_passing(series_, query_, 0, edge - 1, true, true);
 }
 
-std::optional<Sample> RangeReader::before_first_bucket() const {
-  const int64_t edge = bucket_of(query_.from);
-  if (edge <= 0) return std::nullopt;
-  return first_passing(series_, query_, 0, edge - 1, /*backwards=*/true, /*only_numbers=*/true);
+std::optional<Sample> RangeReader::before_first_bucket() {
+  if (!before_first_bucket_.has_value()) {
+    const int64_t edge = bucket_of(query_.from);
+    before_first_bucket_.emplace(edge <= 0
+                                     ? std::nullopt
+                                     : first_passing(series_, query_, 0, edge - 1,
+                                                     /*backwards=*/true, /*only_numbers=*/true));
+  }
+  return *before_first_bucket_;
 }
 
 double RangeReader::missing_value(const Aggregator& aggregator, int64_t bucket,
-                                  std::optional<Sample> coming) const {
+                                  std::optional<Sample> coming) {
   std::optional<Sample> older = query_.backwards ? coming : passed_;
   const std::optional<Sample> newer = query_.backwards ? passed_ : coming;
   if (aggregator.kind() == Aggregation::kLast) {
@@ -237,6 +245,7 @@ void RangeReader::note_passed(std::span<const Sample> samples) {
   if (number == samples.rend()) return;
   passed_ = *number;
   passed_is_near_ = true;
+  next_number_.reset();
 }
 
 bool RangeReader::end_bucket(int64_t bucket, RangeRow* row) {

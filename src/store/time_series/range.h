@@ -70,13 +70,12 @@ class RangeReader {
   // Sets up the buckets without samples behind `from`.
   void begin_gap(Edge from);
   bool next_of_gap(RangeRow* row);
-  double missing_value(const Aggregator& aggregator, int64_t bucket,
-                       std::optional<Sample> coming) const;
+  double missing_value(const Aggregator& aggregator, int64_t bucket, std::optional<Sample> coming);
   // The sample that is passed next, or would be if the range did not end; nothing when it is
   // missing, or if `only_numbers` the next that is not.
   std::optional<Sample> ahead(bool only_numbers);
-  // The last number before the bucket in which the range begins. O(chunk).
-  std::optional<Sample> before_first_bucket() const;
+  // The last number before the bucket in which the range begins.
+  std::optional<Sample> before_first_bucket();
   // The number that would have been passed before the range.
   std::optional<Sample> behind() const;
 
@@ -108,6 +107,10 @@ class RangeReader {
   // If needs_neighbours_, the last sample that is a number, and whether no bucket began since.
   std::optional<Sample> passed_;
   bool passed_is_near_ = false;
+  // What ahead(only_numbers) and before_first_bucket() have found: every bucket may ask, and the
+  // answer may lie many samples away. The first holds until a number is passed.
+  std::optional<std::optional<Sample>> next_number_;
+  std::optional<std::optional<Sample>> before_first_bucket_;
   bool has_begun_ = false;
   // The last bucket with_empty_buckets gives, in the order of reading.
   std::optional<int64_t> last_bucket_;

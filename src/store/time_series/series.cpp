@@ -88,15 +88,15 @@ std::optional<Sample> TimeSeries::first_visible() const {
   return reader.next(&sample) ? std::optional(sample) : std::nullopt;
 }
 
-size_t TimeSeries::visible_count() const {
-  const int64_t oldest = oldest_visible();
-  if (oldest == 0) return count_;
-  const size_t first = chunk_of(oldest);
-  size_t visible = 0;
+size_t TimeSeries::count_from(int64_t timestamp) const {
+  if (timestamp == 0) return count_;
+  if (empty() || timestamp > last_.timestamp) return 0;
+  const size_t first = chunk_of(timestamp);
+  size_t count = 0;
   Chunk::Decoder decoder(*chunks_[first]);
-  for (Sample sample; decoder.next(&sample);) visible += sample.timestamp >= oldest ? 1 : 0;
-  for (size_t i = first + 1; i < chunks_.size(); ++i) visible += chunks_[i]->count();
-  return visible;
+  for (Sample sample; decoder.next(&sample);) count += sample.timestamp >= timestamp ? 1 : 0;
+  for (size_t i = first + 1; i < chunks_.size(); ++i) count += chunks_[i]->count();
+  return count;
 }
 
 std::optional<Sample> TimeSeries::nearest_before(int64_t timestamp) const {

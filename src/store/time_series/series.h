@@ -82,8 +82,10 @@ class TimeSeries final : public ModuleValue {
   int64_t oldest_visible() const;
   // Of those that readers see, the first: O(m). Nothing when there is none.
   std::optional<Sample> first_visible() const;
+  // Number of samples of that time and of later ones, whether readers see them or not. O(n + m).
+  size_t count_from(int64_t timestamp) const;
   // Number of those that readers see. O(n + m).
-  size_t visible_count() const;
+  size_t visible_count() const { return count_from(oldest_visible()); }
 
   // kTooOld: beyond the retention. kRefused: the policy does not allow another sample of that time.
   // kIgnored: too near to the newest. kInserted: among older ones, or in place of one.

@@ -4,6 +4,8 @@
 #include <new>
 #include <utility>
 
+#include "store/prefetched_walk.h"
+
 namespace latchkey::store {
 
 namespace {
@@ -27,7 +29,7 @@ SortedSet::~SortedSet() {
 }
 
 SortedSet::Large::~Large() {
-  table.for_each([](ScoredMember* member) { ScoredMember::destroy(member); });
+  for_each_prefetched(table, ScoredMember::destroy);
 }
 
 size_t SortedSet::size() const {

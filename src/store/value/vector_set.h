@@ -135,8 +135,9 @@ class VectorSet final : public Value {
   // Without a text they are removed. REQUIRES: there is such an element.
   void set_attributes(std::string_view name, std::optional<std::string_view> text);
 
-  // --- Loading: elements first, then their links through loading_graph(), then finish_loading()
-  // ---
+  // --- Loading ----------------------------------------------------------------------------------
+
+  // Elements come first, then their links through loading_graph(), then its finish_loading().
 
   // False when there is an element of that name.
   bool append(std::string_view name, const QuantizedVector& vector, unsigned level);

@@ -68,8 +68,7 @@ uint64_t differing_bits(const uint64_t* a, const uint64_t* b, size_t words) {
   return bits;
 }
 
-// --- For newer processors
-// -------------------------------------------------------------------------
+// --- For newer processors ------------------------------------------------------------------------
 
 #if defined(__x86_64__)
 

@@ -156,6 +156,27 @@ TEST_CASE("Sets are intersected, joined and taken from one another", "[sets]") {
   CHECK(client.run("SINTERCARD 1 a LIMIT -1") == error("ERR LIMIT can't be negative"));
 }
 
+TEST_CASE("A set that is named many times counts as if it were named once", "[sets]") {
+  const std::string settings =
+      GENERATE("", "set-max-listpack-entries 0\nset-max-intset-entries 0\n");
+  SetsFixture server(settings);
+  TestClient client(server);
+  client.run("SADD a 1 2 3 4");
+  client.run("SADD b 3 4 5");
+  std::string keys;
+  for (int i = 0; i < 10; ++i) keys += " a b";
+  CHECK(client.run("SINTERCARD 20" + keys) == integer(2));
+  CHECK(client.run("SINTERSTORE to" + keys) == integer(2));
+  CHECK(client.run("SUNIONSTORE to" + keys + " none") == integer(5));
+  CHECK(client.run("SUNIONCARD 20" + keys) == integer(5));
+  CHECK(client.run("SDIFFSTORE to" + keys) == integer(0));
+  CHECK(client.run("SDIFFCARD 20" + keys) == integer(0));
+  client.run("SADD c 1 3 9");
+  CHECK(client.run("SDIFFSTORE to c" + keys) == integer(1));
+  CHECK(client.run("SMEMBERS to") == array({bulk("9")}));
+  CHECK(client.run("SDIFFCARD 21 c" + keys) == integer(1));
+}
+
 TEST_CASE("Intsets are intersected as tables with the same members are", "[sets]") {
   SetsFixture server;
   TestClient client(server);

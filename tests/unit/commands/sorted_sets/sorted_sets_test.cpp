@@ -162,6 +162,22 @@ TEST_CASE("Unions, intersections and differences weigh and join scores", "[sorte
         error("ERR at least 1 input key is needed for 'zunion' command"));
 }
 
+TEST_CASE("A sorted set that is named many times is counted and taken away once", "[sorted_sets]") {
+  SortedSetServer server;
+  server.set_large(GENERATE(false, true));
+  TestClient client(server);
+  client.run("ZADD a 1 x 2 y 3 z");
+  client.run("ZADD b 5 y 6 z 7 w");
+  client.run("ZADD c 1 x 4 y 9 v");
+  std::string keys;
+  for (int i = 0; i < 10; ++i) keys += " a b";
+  CHECK(client.run("ZINTERCARD 20" + keys) == integer(2));
+  CHECK(client.run("ZINTERCARD 21 none" + keys) == integer(0));
+  CHECK(client.run("ZDIFF 20" + keys) == bulks({}));
+  CHECK(client.run("ZDIFF 21 c" + keys + " WITHSCORES") == bulks({"v", "9"}));
+  CHECK(client.run("ZINTER 20" + keys + " WITHSCORES") == bulks({"y", "70", "z", "90"}));
+}
+
 TEST_CASE("A sorted set holds what a model holds, over many random changes", "[sorted_sets]") {
   base::Random random(GENERATE(1u, 2u));
   store::Environment environment;

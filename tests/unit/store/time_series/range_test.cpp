@@ -174,4 +174,46 @@ TEST_CASE("Many samples at once are aggregated as one by one", "[time series]") 
   }
 }
 
+TEST_CASE("Missing samples are stepped over once, not once for each bucket", "[time series]") {
+  constexpr int64_t kMissing = 200'000;
+  TimeSeries series{SeriesSettings()};
+  series.add({0, 1.0}, DuplicatePolicy::kBlock);
+  for (int64_t i = 1; i <= kMissing; ++i)
+    series.add({i, std::numeric_limits<double>::quiet_NaN()}, DuplicatePolicy::kBlock);
+  series.add({kMissing + 1, 3.0}, DuplicatePolicy::kBlock);
+  RangeQuery query;
+  query.aggregations = {Aggregation::kTwa};
+  query.bucket_ms = 1;
+  query.with_empty_buckets = true;
+  for (const bool backwards : {false, true}) {
+    query.backwards = backwards;
+    const Rows rows = rows_of(series, query);
+    REQUIRE(rows.size() == static_cast<size_t>(kMissing) + 2);
+    const bool are_between = std::all_of(rows.begin(), rows.end(), [](const auto& row) {
+      return row.second >= 1.0 && row.second <= 3.0;
+    });
+    CHECK(are_between);
+  }
+}
+
+TEST_CASE("The number before a range is looked for once, not once for each bucket",
+          "[time series]") {
+  constexpr int64_t kOld = 4000;
+  constexpr int64_t kBuckets = 400'000;
+  TimeSeries series{SeriesSettings()};
+  for (int64_t i = 0; i < kOld; ++i) series.add({i, 7.0}, DuplicatePolicy::kBlock);
+  series.add({kOld + kBuckets, 8.0}, DuplicatePolicy::kBlock);
+  RangeQuery query;
+  query.from = kOld;
+  query.aggregations = {Aggregation::kLast};
+  query.bucket_ms = 1;
+  query.with_empty_buckets = true;
+  const Rows rows = rows_of(series, query);
+  REQUIRE(rows.size() == static_cast<size_t>(kBuckets) + 1);
+  CHECK(rows.back().second == 8.0);
+  const bool are_old =
+      std::all_of(rows.begin(), rows.end() - 1, [](const auto& row) { return row.second == 7.0; });
+  CHECK(are_old);
+}
+
 }  // namespace latchkey::tests

@@ -105,6 +105,10 @@ TEST_CASE("What is beyond the retention is not seen, and goes with its chunk", "
     CHECK(series.add({timestamp, 1.0}, DuplicatePolicy::kBlock) == Added::kAppended);
   }
   CHECK(series.visible_count() == 4);
+  CHECK(series.count_from(0) == 6);
+  CHECK(series.count_from(2) == 5);
+  CHECK(series.count_from(13) == 1);
+  CHECK(series.count_from(14) == 0);
   CHECK(series.first_visible()->timestamp == 3);
   CHECK(series.add({2, 1.0}, DuplicatePolicy::kLast) == Added::kTooOld);
   CHECK(series.add({100, 1.0}, DuplicatePolicy::kBlock) == Added::kAppended);
