@@ -5,6 +5,7 @@
 #include <uv.h>
 
 #include <cstring>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -17,6 +18,7 @@ struct Dialer::Attempt final : ConnectionHandler {
   Target target;
   Done done;  // empty: cancelled
   uv_getaddrinfo_t lookup{};
+  std::optional<Timer> failure;  // of a lookup that could not be started
   uv_connect_t connecting{};
   addrinfo* found = nullptr;
   const addrinfo* next = nullptr;
@@ -74,18 +76,8 @@ void Dialer::Attempt::begin() {
   if (status == 0) return;
   // A lookup that cannot be started fails in a turn of its own, like all other failures.
   error = uv_strerror(status);
-  auto* timer = new uv_timer_t;
-  timer->data = this;
-  uv_timer_init(loop.handle(), timer);
-  uv_timer_start(
-      timer,
-      [](uv_timer_t* handle) {
-        auto* self = static_cast<Attempt*>(handle->data);
-        uv_close(reinterpret_cast<uv_handle_t*>(handle),
-                 [](uv_handle_t* closed) { delete reinterpret_cast<uv_timer_t*>(closed); });
-        self->try_next();
-      },
-      0, 0);
+  failure.emplace(loop, [this] { try_next(); });
+  failure->start(0);
 }
 
 void Dialer::Attempt::connected() {

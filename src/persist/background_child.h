@@ -121,6 +121,10 @@ class BackgroundChild {
 
   bool running() const { return pid_ != 0; }
   bool running(ChildKind kind) const { return running() && job_.kind == kind; }
+  // Whether the child writes a snapshot, into a file or to other servers.
+  bool writes_rdb() const {
+    return running(ChildKind::kRdbToDisk) || running(ChildKind::kRdbToSocket);
+  }
   pid_t pid() const { return pid_; }
 
   // Stops the child at once; poll() will find it ended by SIGUSR1. Does nothing when there is none.

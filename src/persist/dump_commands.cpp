@@ -86,7 +86,7 @@ bool read_deadline(CommandContext& ctx, bool is_absolute, int64_t* deadline_ms) 
 
 // The deadline has passed: the new key counts as one that has expired, and the old one is removed.
 void restore_nothing(CommandContext& ctx, KeyRef& ref) {
-  ++ctx.db.environment().expired_keys;
+  ++ctx.db.environment().figures.expired_keys;
   if (ref) {
     const bool lazily = ctx.server.settings().lazyfree_lazy_server_del;
     ctx.db.erase(ref, lazily);

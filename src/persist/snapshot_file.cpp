@@ -13,6 +13,7 @@
 #include "persist/key_delay.h"
 #include "persist/rdb/rdb_file.h"
 #include "server/process/write_advice.h"
+#include "server/replication_history.h"
 #include "server/server.h"
 
 namespace latchkey::persist {
@@ -39,6 +40,12 @@ WriteOptions child_write_options(server::Server& server, ChildProgress* progress
   return options;
 }
 
+void add_stream_place(const server::StreamPlace& place, WriteOptions* options) {
+  options->aux = {{"repl-stream-db", std::to_string(place.database)},
+                  {"repl-id", place.id},
+                  {"repl-offset", std::to_string(place.offset)}};
+}
+
 namespace {
 
 // Returns the name of the failed step, or null; errno has the reason.
@@ -51,11 +58,7 @@ const char* write_file(server::Server& server, int descriptor, ChildProgress* pr
   const bool sync_on_the_way = server.settings().rdb_save_incremental_fsync;
   DescriptorSink sink(server.files(), descriptor, sync_on_the_way ? DescriptorSink::kSyncEvery : 0);
   WriteOptions options = child_write_options(server, progress);
-  if (const auto place = server.figures().stream_place()) {
-    options.aux = {{"repl-stream-db", std::to_string(place->database)},
-                   {"repl-id", place->id},
-                   {"repl-offset", std::to_string(place->offset)}};
-  }
+  if (const auto place = server.figures().stream_place()) add_stream_place(*place, &options);
   WriteOptions::Tally tally;
   options.tally = &tally;
   if (!write_dataset(sink, server, options)) {

@@ -33,12 +33,6 @@ constexpr char kCannotSave[] =
     "option). Please check the Redis logs for details about the RDB error.";
 constexpr char kInProgress[] = "ERR Background save already in progress";
 
-size_t keys_of(Server& server) {
-  size_t keys = 0;
-  for (int i = 0; i < server.database_count(); ++i) keys += server.database(i).size();
-  return keys;
-}
-
 }  // namespace
 
 Snapshots::Snapshots(Server& server, BackgroundChild& child)
@@ -87,7 +81,7 @@ bool Snapshots::start(std::function<void(bool saved)> done) {
   const int injected = injected_file_error(server_);
   const base::Result<> started = child_.start(
       {.kind = ChildKind::kRdbToDisk,
-       .keys_total = keys_of(server_),
+       .keys_total = server_.key_count(),
        .work =
            [this, injected](ChildProgress& progress) {
              return write_snapshot(server_, server_.settings().dbfilename, &progress, injected);
@@ -150,8 +144,7 @@ void Snapshots::forget_changes() {
 }
 
 void Snapshots::abandon() {
-  if (child_.running(ChildKind::kRdbToDisk) || child_.running(ChildKind::kRdbToSocket))
-    child_.kill();
+  if (child_.writes_rdb()) child_.kill();
 }
 
 // --- When they are written -----------------------------------------------------------------------
@@ -180,7 +173,7 @@ void Snapshots::tick() {
 
 bool Snapshots::prepare_exit(unsigned flags) {
   base::Logger& log = server_.log();
-  if (child_.running(ChildKind::kRdbToDisk) || child_.running(ChildKind::kRdbToSocket)) {
+  if (child_.writes_rdb()) {
     log.warning("There is a child saving an .rdb. Killing it!");
     child_.kill_and_wait();
   }
@@ -203,8 +196,7 @@ void Snapshots::dataset_flushed() {
 // --- Commands ------------------------------------------------------------------------------------
 
 void Snapshots::save_command(CommandContext& ctx) {
-  if (child_.running(ChildKind::kRdbToDisk) || child_.running(ChildKind::kRdbToSocket))
-    return ctx.reply.error(kInProgress);
+  if (child_.writes_rdb()) return ctx.reply.error(kInProgress);
   ++saves_;
   if (!save()) return ctx.reply.error("ERR");
   ctx.reply.ok();
@@ -217,8 +209,7 @@ void Snapshots::start_command(CommandContext& ctx) {
     if (ctx.args.size() > 2 || !is_word(ctx.args[1], "SCHEDULE")) return ctx.syntax_error();
     may_schedule = true;
   }
-  if (child_.running(ChildKind::kRdbToDisk) || child_.running(ChildKind::kRdbToSocket))
-    return ctx.reply.error(kInProgress);
+  if (child_.writes_rdb()) return ctx.reply.error(kInProgress);
   // A fork in the middle of a transaction would save half of it.
   const bool in_transaction = server_.dispatcher().in_nested_call();
   if (child_.running() || in_transaction) {

@@ -54,12 +54,7 @@ void script_show(CommandContext& ctx) {
 
 void script_flush(CommandContext& ctx) {
   ArgReader args(ctx.args, 2);
-  bool in_background = ctx.server.settings().lazyfree_lazy_user_flush;
-  if (args.word("ASYNC")) {
-    in_background = true;
-  } else if (args.word("SYNC")) {
-    in_background = false;
-  }
+  const bool in_background = read_flush_lazily(ctx, args);
   if (args.more()) return ctx.reply.error("ERR SCRIPT FLUSH only support SYNC|ASYNC option");
   ctx.server.layer<Engine>().flush(in_background);
   ctx.reply.ok();

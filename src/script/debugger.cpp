@@ -5,6 +5,7 @@
 #include <lua.hpp>
 
 #include "base/text/number.h"
+#include "base/text/split.h"
 #include "base/text/text.h"
 #include "script/debug_text.h"
 #include "script/lua/dialect.h"
@@ -29,16 +30,6 @@ constexpr int kInstructions = 100'000;
 constexpr int64_t kContextLines = 5;
 constexpr size_t kMaxBreakpoints = 64;
 constexpr size_t kShortestLimit = 60;
-
-std::vector<std::string_view> split_lines(std::string_view text) {
-  std::vector<std::string_view> lines;
-  for (size_t start = 0;;) {
-    const size_t end = text.find('\n', start);
-    lines.push_back(text.substr(start, end == text.npos ? end : end - start));
-    if (end == text.npos) return lines;
-    start = end + 1;
-  }
-}
 
 std::string join(std::span<const std::string_view> words) {
   std::string text;
@@ -74,7 +65,7 @@ const Debugger::Command Debugger::kCommands[] = {
 Debugger::Debugger(ScriptRunner& runner, DebugConsole& console, std::string_view source)
     : runner_(runner),
       console_(console),
-      lines_(split_lines(source)),
+      lines_(base::split_fields(source, '\n')),
       running_since_us_(runner.server().clock().monotonic_us()) {}
 
 int Debugger::hook_mask() {

@@ -166,9 +166,11 @@ void Engine::flush(bool in_background) {
   cache_.clear();
   if (interpreter_ == nullptr) return;
   runner_.abandon(*interpreter_);
-  std::shared_ptr<Interpreter> old = std::move(interpreter_);
-  if (in_background)
-    server_.environment().reclaimer.free_later(scripts, [old]() mutable { old.reset(); });
+  if (in_background) {
+    server_.environment().reclaimer.destroy_later(scripts, std::move(interpreter_));
+  } else {
+    interpreter_.reset();
+  }
 }
 
 void Engine::set_scripts(const Scripts& scripts) {

@@ -67,12 +67,7 @@ void function_delete(CommandContext& ctx) {
 void function_flush(CommandContext& ctx) {
   ArgReader args(ctx.args, 2);
   if (args.left() > 1) return wrong_subcommand(ctx);
-  bool in_background = ctx.server.settings().lazyfree_lazy_user_flush;
-  if (args.word("ASYNC")) {
-    in_background = true;
-  } else if (args.word("SYNC")) {
-    in_background = false;
-  }
+  const bool in_background = read_flush_lazily(ctx, args);
   if (args.more()) return ctx.reply.error("ERR FUNCTION FLUSH only supports SYNC|ASYNC option");
   functions_of(ctx).flush(in_background);
   ctx.events.count(1);

@@ -143,15 +143,12 @@ bool Functions::remove(std::string_view library) {
 void Functions::flush(bool in_background) {
   // The VM counts as one object.
   const size_t objects = store_.function_count() + 1;
-  auto libraries = std::make_shared<FunctionStore>(std::exchange(store_, {}));
+  FunctionStore libraries = std::exchange(store_, {});
   if (interpreter_ == nullptr) return;
   runner_.abandon(*interpreter_);
-  std::shared_ptr<Interpreter> old = std::move(interpreter_);
-  if (!in_background) return;
-  server_.environment().reclaimer.free_later(objects, [old, libraries]() mutable {
-    libraries.reset();
-    old.reset();
-  });
+  // The libraries are destroyed before the VM.
+  std::pair old(std::move(interpreter_), std::move(libraries));
+  if (in_background) server_.environment().reclaimer.destroy_later(objects, std::move(old));
 }
 
 // --- Dumps --------------------------------------------------------------------------------------

@@ -34,8 +34,6 @@ namespace {
 constexpr size_t kIdDigits = 40;  // of the run id
 // Rates are sampled about ten times a second; timers may come a little early.
 constexpr int64_t kSampleIntervalUs = 95'000;
-// More of them are freed in the background.
-constexpr size_t kMaxErrorCodesFreedAtOnce = 64;
 
 }  // namespace
 
@@ -67,7 +65,6 @@ Server::Server(base::Clock& clock, Config& config, base::Logger& log, net::Loop*
       tasks_(std::make_unique<Tasks>(*this)),
       secure_transport_(std::make_unique<SecureTransport>(*this)),
       listeners_(std::make_unique<Listeners>(*this)),
-      start_wall_us_(clock.wall_us()),
       start_monotonic_us_(clock.monotonic_us()),
       run_id_(random_source_.hex(kIdDigits)),
       info_(std::make_unique<InfoSections>()),
@@ -149,7 +146,7 @@ void Server::apply_settings() {
        .most_entries = static_cast<size_t>(values.slowlog_max_len),
        .most_words = static_cast<size_t>(values.slowlog_entry_max_argc),
        .most_word_bytes = static_cast<size_t>(values.slowlog_entry_max_string_len)});
-  dispatcher_->large_calls().configure(
+  dispatcher_->meters().large_calls().configure(
       {.least_amount = values.commandlog_request_larger_than,
        .most_entries = static_cast<size_t>(values.commandlog_large_request_max_len)},
       {.least_amount = values.commandlog_reply_larger_than,
@@ -158,7 +155,7 @@ void Server::apply_settings() {
   set_state(kStateClusterAudit,
             values.cluster_compatibility_sample_ratio > 0 && !values.cluster_enabled);
   cluster_audit_.end();
-  dispatcher_->choose_noted_calls();
+  dispatcher_->meters().choose_noted_calls();
   update_role();
 }
 
@@ -347,18 +344,19 @@ std::string_view Server::disk_error() const {
                        [](const std::string& each) { return !each.empty(); });
 }
 
+size_t Server::key_count() const {
+  size_t keys = 0;
+  for (const auto& database : databases_) keys += database->size();
+  return keys;
+}
+
 void Server::reset_stats() {
   hooks_.stats_reset.run();
   cluster_audit_.reset();
-  free_error_counts(stats_.reset());
+  environment_.reclaimer.free_container(stats_.reset());
   commands_before_turn_ = 0;
   commands_.reset_stats();
-  environment_.hits = 0;
-  environment_.misses = 0;
-  environment_.expired_keys = 0;
-  environment_.expired_elements = 0;
-  environment_.found_expired_keys = 0;
-  environment_.found_expired_elements = 0;
+  environment_.figures = {};
   environment_.reclaimer.reset_freed();
   if (loop_ == nullptr) return;
   loop_->counters() = {};
@@ -373,14 +371,7 @@ void Server::drop_error_counts(Stats::ErrorCounts errors) {
       "misuse of lua "
       "error_reply, please check INFO ERRORSTATS, this can be re-enabled via CONFIG RESETSTAT.");
   log_.warning("Current errors code list: " + codes);
-  free_error_counts(std::move(errors));
-}
-
-void Server::free_error_counts(Stats::ErrorCounts errors) {
-  const size_t count = errors.size();
-  if (count <= kMaxErrorCodesFreedAtOnce) return;
-  environment_.reclaimer.free_later(
-      count, [gone = std::make_shared<Stats::ErrorCounts>(std::move(errors))] { gone->clear(); });
+  environment_.reclaimer.free_container(std::move(errors));
 }
 
 void Server::wake_at(int64_t time_ms) {

@@ -148,6 +148,8 @@ class Server {
   // REQUIRES: 0 <= index < database_count().
   store::Keyspace& database(int index) { return *databases_[static_cast<size_t>(index)]; }
   std::span<const std::unique_ptr<store::Keyspace>> databases() { return databases_; }
+  // Of all databases, expired and hidden keys included. O(databases).
+  size_t key_count() const;
 
   // Layers above, by their types (server/layers.h): layer<replication::Replication>().
   template <typename Layer>
@@ -214,18 +216,20 @@ class Server {
   uint32_t state() const { return state_; }
   // Where they stand, for a signal handler to look.
   const uint32_t* state_bits() const { return &state_; }
-  // What happens to expired keys follows from it.
   void set_state(uint32_t bit, bool on) {
     state_ = on ? state_ | bit : state_ & ~bit;
-    environment_.expired = expired_key_policy();
+    update_expired_policy();
   }
+  // Chooses anew what happens to expired keys: to be called when the state, or what Expiry is told
+  // to show, has changed.
+  void update_expired_policy() { environment_.expired = expired_key_policy(); }
 
   // Whether expired keys are there for the request that is being run, which comes from an import
   // source (import-mode). Returns what was said before.
   bool set_serves_import_source(bool on) {
     const bool before = serves_import_source_;
     serves_import_source_ = on;
-    environment_.expired = expired_key_policy();
+    update_expired_policy();
     return before;
   }
 
@@ -294,7 +298,6 @@ class Server {
   bool stop_requested() const { return stop_requested_; }
   int exit_code() const { return exit_code_; }
 
-  int64_t start_time_us() const { return start_wall_us_; }
   int64_t uptime_seconds() const {
     return (clock_.monotonic_us() - start_monotonic_us_) / 1'000'000;
   }
@@ -310,7 +313,8 @@ class Server {
   // Has used_memory() count what this server holds, no longer the process. `start`: bytes that it
   // holds already.
   void count_own_memory(size_t start);
-  // Bytes allocated by the process now, and when the server had been composed.
+  // Bytes allocated by the process, or by this server alone (count_own_memory): now, and when it
+  // had been composed.
   size_t used_memory() const { return memory_.used(); }
   // Brings used_memory() up to date with what background threads have freed. Costs a fraction of a
   // microsecond.
@@ -355,7 +359,6 @@ class Server {
   void wake();
   void sample_rates();
   void drop_error_counts(Stats::ErrorCounts errors);
-  void free_error_counts(Stats::ErrorCounts errors);
 
   base::Clock& clock_;
   base::SettableClock data_clock_{clock_};
@@ -420,7 +423,6 @@ class Server {
   bool stop_requested_ = false;
   std::function<void()> stop_action_;
   int exit_code_ = 0;
-  int64_t start_wall_us_;
   int64_t start_monotonic_us_;
   size_t startup_memory_ = 0;
   uint64_t commands_before_turn_ = 0;

@@ -81,7 +81,6 @@ class HashTable {
   // Primary buckets; chained ones come on top.
   size_t bucket_count() const { return bucket_count_; }
   size_t chained_bucket_count() const { return chained_count_; }
-  static constexpr size_t slots_per_bucket() { return kSlots; }
   // Bytes held by the table itself.
   size_t memory_usage() const {
     return allocated_buckets_ * sizeof(Bucket) + chained_count_ * sizeof(Bucket) +
@@ -154,6 +153,7 @@ class HashTable {
 
   // Removes the item in `slot`, which find() or insert() returned for `hash`, and returns the item.
   Item* erase(Item** slot, uint64_t hash) {
+    LK_ASSERT(slot != nullptr && size_ > 0);
     Item* item = *slot;
     remove_from_chain(bucket_at(index_of(hash)), slot);
     --size_;

@@ -16,9 +16,8 @@ namespace latchkey::store {
 
 namespace {
 
-// Above kLazyFreeThreshold elements, freeing is worth another thread; above kStopThreshold it would
-// stop the server for some tenths of a millisecond, so it is always done in the background.
-constexpr size_t kLazyFreeThreshold = 64;
+// Freeing more elements stops the server for some tenths of a millisecond, so that it is done in
+// the background even if it is not asked for.
 constexpr size_t kStopThreshold = 4096;
 // Due keys of hidden slots are looked at again after this time.
 constexpr int64_t kHiddenDelayMs = 1000;
@@ -41,25 +40,6 @@ Packed packable(const Value& value) {
   if (value.element_count() == 0) return {};
   const Packed packed = value.packed();
   return packed.bytes.size() <= Entry::kMaxInlineValue ? packed : Packed();
-}
-
-// Frees all entries of the table and then the table, some places behind the walk over it, when
-// their values have come to the cache as well.
-template <typename Table>
-void free_all(Table& table, void (*free_entry)(Entry*)) {
-  constexpr size_t kBehind = 8;
-  Entry* waiting[kBehind] = {};
-  size_t place = 0;
-  for_each_prefetched(table, [&](Entry* entry) {
-    if (!entry->is_string() && !entry->is_packed()) base::prefetch(entry->value());
-    Entry* const due = std::exchange(waiting[place], entry);
-    place = (place + 1) % kBehind;
-    if (due != nullptr) free_entry(due);
-  });
-  for (Entry* entry : waiting) {
-    if (entry != nullptr) free_entry(entry);
-  }
-  table.clear();
 }
 
 }  // namespace
@@ -153,12 +133,35 @@ bool Keyspace::takes_long_to_free(const Entry& entry, size_t threshold) {
 }
 
 void Keyspace::dispose(Environment& environment, Entry* entry, bool lazily) {
-  if (takes_long_to_free(*entry, lazily ? kLazyFreeThreshold : kStopThreshold)) {
+  if (takes_long_to_free(*entry, lazily ? Reclaimer::kMaxFreedAtOnce : kStopThreshold)) {
     // The figures count only what was freed lazily on request.
     environment.reclaimer.free_later(lazily ? 1 : 0, [entry] { free_entry(entry); });
   } else {
     free_entry(entry);
   }
+}
+
+void Keyspace::free_all(Table& table) {
+  // An entry is freed some places behind the walk, when its value has come to the cache as well.
+  constexpr size_t kBehind = 8;
+  Entry* waiting[kBehind] = {};
+  size_t place = 0;
+  for_each_prefetched(table, [&](Entry* entry) {
+    if (!entry->is_string() && !entry->is_packed()) base::prefetch(entry->value());
+    Entry* const due = std::exchange(waiting[place], entry);
+    place = (place + 1) % kBehind;
+    if (due != nullptr) free_entry(due);
+  });
+  for (Entry* entry : waiting) {
+    if (entry != nullptr) free_entry(entry);
+  }
+  table.clear();
+}
+
+void Keyspace::free_in_background(Reclaimer& reclaimer, Table table) {
+  const size_t count = table.size();
+  reclaimer.free_later(count,
+                       [table = std::make_shared<Table>(std::move(table))] { free_all(*table); });
 }
 
 Entry* Keyspace::rebuild(Entry& entry, std::string_view key, bool with_deadline) const {
@@ -212,9 +215,9 @@ Entry** Keyspace::unless_expired(Entry** slot, uint64_t hash) {
 
 void Keyspace::remove_expired(Entry** slot, uint64_t hash) {
   Entry* entry = *slot;
-  ++environment_.expired_keys;
-  if (entry->is_lock() && environment_.lock_observer != nullptr) [[unlikely]]
-    environment_.lock_observer->lock_expiring(*this, *entry);
+  ++environment_.figures.expired_keys;
+  if (LockObserver* observer = lock_observer(*entry)) [[unlikely]]
+    observer->lock_expiring(*this, *entry);
   if (environment_.expiry_observer != nullptr)
     environment_.expiry_observer->key_expiring(*this, entry->key());
   deadlines_->erase(entry->node());
@@ -286,16 +289,12 @@ void Keyspace::replace(KeyRef& ref, Entry* entry, int64_t deadline_ms) {
   if (entry->form() == Entry::Form::kValue) give_out(ref);
 }
 
-void Keyspace::tell_lock_set(const Entry& entry, std::string_view value, int64_t deadline_ms) {
-  if (environment_.lock_observer != nullptr)
-    environment_.lock_observer->lock_set(*this, entry, value, deadline_ms);
-}
-
 void Keyspace::tell_lock_replaced(const Entry& old, const Entry& entry, int64_t deadline_ms) {
-  if (environment_.lock_observer == nullptr) return;
-  if (!entry.is_string()) return environment_.lock_observer->lock_changed(*this, old);
+  LockObserver* observer = lock_observer(old);
+  if (observer == nullptr) return;
+  if (!entry.is_string()) return observer->lock_changed(*this, old);
   char scratch[base::kMaxInt64Text];
-  environment_.lock_observer->lock_set(*this, old, entry.string(scratch), deadline_ms);
+  observer->lock_set(*this, old, entry.string(scratch), deadline_ms);
 }
 
 void Keyspace::set_string(KeyRef& ref, std::string_view bytes, int64_t deadline_ms) {
@@ -317,8 +316,8 @@ void Keyspace::set_text(KeyRef& ref, std::string_view bytes, int64_t deadline_ms
       !must_keep(ref)) {
     Entry& entry = **ref.slot_;
     if (fits_in_place(entry, bytes.size())) {
-      if (entry.is_lock()) [[unlikely]]
-        tell_lock_set(entry, bytes, deadline_ms);
+      if (LockObserver* observer = lock_observer(entry)) [[unlikely]]
+        observer->lock_set(*this, entry, bytes, deadline_ms);
       count_resized(entry.text().size(), bytes.size());
       // Not memcpy: `bytes` may be part of the entry.
       if (!bytes.empty()) std::memmove(entry.inline_bytes(), bytes.data(), bytes.size());
@@ -336,8 +335,8 @@ void Keyspace::set_text(KeyRef& ref, std::string_view bytes, int64_t deadline_ms
 void Keyspace::put_blob(KeyRef& ref, base::Blob* blob, int64_t deadline_ms) {
   const bool has_deadline = deadline_ms >= 0;
   if (ref && ref->is_blob() && ref->has_deadline() == has_deadline && !must_keep(ref)) {
-    if (ref->is_lock()) [[unlikely]]
-      tell_lock_set(*ref, blob->view(), deadline_ms);
+    if (LockObserver* observer = lock_observer(*ref)) [[unlikely]]
+      observer->lock_set(*this, *ref, blob->view(), deadline_ms);
     count_resized(ref->blob()->size(), blob->size());
     ref->blob()->release();
     *reinterpret_cast<base::Blob**>(ref->payload()) = blob;
@@ -363,8 +362,8 @@ void Keyspace::set_integer(KeyRef& ref, int64_t value, int64_t deadline_ms) {
   const bool has_deadline = deadline_ms >= 0;
   if (ref && ref->is_integer() && ref->has_deadline() == has_deadline && !must_keep(ref)) {
     Entry& entry = **ref.slot_;
-    if (entry.is_lock()) [[unlikely]]
-      tell_lock_set(entry, std::to_string(value), deadline_ms);
+    if (LockObserver* observer = lock_observer(entry)) [[unlikely]]
+      observer->lock_set(*this, entry, std::to_string(value), deadline_ms);
     const size_t old_size = entry.string_size();
     *reinterpret_cast<int64_t*>(entry.payload()) = value;
     count_resized(old_size, entry.string_size());
@@ -381,8 +380,8 @@ void Keyspace::set_integer(KeyRef& ref, int64_t value, int64_t deadline_ms) {
 std::span<char> Keyspace::extend_string(KeyRef& ref, size_t size) {
   LK_ASSERT(!ref || (ref->is_string() && ref->string_size() <= size));
   const bool in_place = ref && !must_keep(ref);
-  if (ref && ref->is_lock() && environment_.lock_observer != nullptr) [[unlikely]]
-    environment_.lock_observer->lock_changed(*this, *ref);
+  if (LockObserver* observer = ref ? lock_observer(*ref) : nullptr) [[unlikely]]
+    observer->lock_changed(*this, *ref);
   if (in_place && ref->is_blob() && !ref->blob()->shared()) {
     count_resized(ref->blob()->size(), size);
     base::Blob* blob = base::Blob::extend(ref->blob(), size);
@@ -445,8 +444,8 @@ void Keyspace::set_deadline(KeyRef& ref, int64_t deadline_ms) {
   const bool wanted = deadline_ms >= 0;
   if (!entry->has_deadline() && !wanted) return;
   keep_what_is_wanted(ref);
-  if (entry->is_lock() && environment_.lock_observer != nullptr) [[unlikely]]
-    environment_.lock_observer->lock_deadline_set(*this, *entry, deadline_ms);
+  if (LockObserver* observer = lock_observer(*entry)) [[unlikely]]
+    observer->lock_deadline_set(*this, *entry, deadline_ms);
   if (entry->has_deadline() && wanted) {
     deadlines_->update(entry->node(), deadline_ms);
     return;
@@ -473,8 +472,8 @@ void Keyspace::substitute(Entry** slot, Entry* entry, int64_t deadline_ms) {
 }
 
 void Keyspace::erase(KeyRef& ref, bool lazily) {
-  if (ref->is_lock() && environment_.lock_observer != nullptr) [[unlikely]]
-    environment_.lock_observer->lock_removed(*this, *ref);
+  if (LockObserver* observer = lock_observer(*ref)) [[unlikely]]
+    observer->lock_removed(*this, *ref);
   Entry* entry = table_.erase(ref.slot_, ref.hash_);
   ref.slot_ = nullptr;
   if (entry->has_deadline()) deadlines_->erase(entry->node());
@@ -487,46 +486,38 @@ void Keyspace::erase(KeyRef& ref, bool lazily) {
 void Keyspace::clear(bool lazily) {
   if (environment_.lock_observer != nullptr) environment_.lock_observer->locks_cleared(*this);
   if (table_.empty() || (undo_log_ != nullptr && keep_contents())) return;
-  auto table = std::make_shared<Table>(std::move(table_));
-  table_ = Table(environment_.secret);
-  // The wheels hold no memory of their own per entry, so they are simply deleted.
-  deadlines_.reset();
-  element_deadlines_.reset();
-  forget_changed();
-  sizes_.reset();
-  series_index_.reset();
-  if (slot_index_ != nullptr) slot_index_ = std::make_unique<SlotIndex>(environment_.secret);
-  const size_t count = table->size();
-  if (lazily && count > kLazyFreeThreshold) {
-    environment_.reclaimer.free_later(count, [table] { free_all(*table, free_entry); });
-  } else if (!lazily) {
-    free_all(*table, free_entry);
-  } else {
-    table->for_each([&](Entry* entry) {
-      if (!takes_long_to_free(*entry, kLazyFreeThreshold)) environment_.reclaimer.count_freed(1);
-      dispose(environment_, entry, lazily);
-    });
-  }
+  Table table = take_contents();
+  Reclaimer& reclaimer = environment_.reclaimer;
+  if (!lazily) return free_all(table);
+  if (table.size() > Reclaimer::kMaxFreedAtOnce)
+    return free_in_background(reclaimer, std::move(table));
+  table.for_each([&](Entry* entry) {
+    if (!takes_long_to_free(*entry, Reclaimer::kMaxFreedAtOnce)) reclaimer.count_freed(1);
+    dispose(environment_, entry, lazily);
+  });
 }
 
 void Keyspace::give_away(Reclaimer& reclaimer) {
   if (table_.empty()) return;
   if (environment_.lock_observer != nullptr) environment_.lock_observer->locks_cleared(*this);
+  free_in_background(reclaimer, take_contents());
+}
+
+Keyspace::Table Keyspace::take_contents() {
   forget_changed();
-  auto table = std::make_shared<Table>(std::move(table_));
-  table_ = Table(environment_.secret);
+  // The wheels hold no memory of their own per entry, so they are simply deleted.
   deadlines_.reset();
   element_deadlines_.reset();
   sizes_.reset();
   series_index_.reset();
   if (slot_index_ != nullptr) slot_index_ = std::make_unique<SlotIndex>(environment_.secret);
-  reclaimer.free_later(table->size(), [table] { free_all(*table, free_entry); });
+  return std::exchange(table_, Table(environment_.secret));
 }
 
 DetachedEntry Keyspace::detach(KeyRef& ref) {
   keep_what_is_wanted(ref);
-  if (ref->is_lock() && environment_.lock_observer != nullptr) [[unlikely]]
-    environment_.lock_observer->lock_removed(*this, *ref);
+  if (LockObserver* observer = lock_observer(*ref)) [[unlikely]]
+    observer->lock_removed(*this, *ref);
   Entry* entry = table_.erase(ref.slot_, ref.hash_);
   ref.slot_ = nullptr;
   const int64_t deadline_ms = entry->deadline_ms();
@@ -587,12 +578,13 @@ void Keyspace::swap_contents(Keyspace& other) {
 
 bool Keyspace::expire_due(size_t budget) {
   if (environment_.expired != Environment::Expired::kRemove) return true;
-  const uint64_t keys = environment_.expired_keys;
-  const uint64_t elements = environment_.expired_elements;
+  KeyspaceFigures& figures = environment_.figures;
+  const uint64_t keys = figures.expired_keys;
+  const uint64_t elements = figures.expired_elements;
   const bool no_more_keys = expire_keys(budget);
   const bool no_more_elements = expire_elements(budget);
-  environment_.found_expired_keys += environment_.expired_keys - keys;
-  environment_.found_expired_elements += environment_.expired_elements - elements;
+  figures.found_expired_keys += figures.expired_keys - keys;
+  figures.found_expired_elements += figures.expired_elements - elements;
   return no_more_keys && no_more_elements;
 }
 

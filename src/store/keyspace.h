@@ -92,45 +92,52 @@ class LockObserver {
   virtual void locks_swapped(Keyspace& first, Keyspace& second) = 0;
 };
 
-// State shared by all databases of a server. The server sets `now_ms` and `access_clock` once per
-// batch of commands, so that time does not change during a command, a transaction or a script.
+// What has been counted since the start of the server or its last CONFIG RESETSTAT.
+struct KeyspaceFigures {
+  uint64_t hits = 0;
+  uint64_t misses = 0;
+  uint64_t expired_keys = 0;
+  uint64_t expired_elements = 0;  // elements with deadlines of their own, such as hash fields
+  // Those of the expired ones that expire_due() has found, not a lookup.
+  uint64_t found_expired_keys = 0;
+  uint64_t found_expired_elements = 0;
+};
+
+// State shared by all databases of a server.
 struct Environment {
   base::HashSecret secret;
   base::Random random{0};
   Reclaimer reclaimer;
-  ExpiryObserver* expiry_observer = nullptr;
-  KeyObserver* key_observer = nullptr;    // may be null
-  LockObserver* lock_observer = nullptr;  // may be null
-  // Whether values add the names of the elements they expire to expired_names, for the observer.
-  bool name_expired_elements = false;
-  std::vector<std::string> expired_names;
+  ExpiryObserver* expiry_observer = nullptr;  // may be null, as the other two
+  KeyObserver* key_observer = nullptr;
+  LockObserver* lock_observer = nullptr;
 
+  // Time and access. The server sets `now_ms` and `access_clock` once per batch of commands, so
+  // that time does not change during a command, a transaction or a script.
   int64_t now_ms = 0;         // Unix time
   uint32_t access_clock = 0;  // the access field of an entry used under LRU
   bool use_lfu = false;       // entries count accesses instead
   bool use_lrm = false;       // entries are used when they are changed, not when they are looked up
+  bool freeze_access = false;  // for clients in NO-TOUCH mode
+  // kRemove: normal. kHide: expired keys are invisible but stay (writes are paused). kShow: expired
+  // keys are visible (loading).
+  enum class Expired : uint8_t { kRemove, kHide, kShow } expired = Expired::kRemove;
   int lfu_log_factor = 10;
   int lfu_decay_minutes = 1;
+  KeyspaceFigures figures;
+
+  // Values.
   ValueLimits limits;
   FieldNameSets field_names;
   // The values changed since pack_changed(), and how many are worth the call although they may soon
   // be changed again.
   std::vector<ChangedValue> changed;
   size_t many_changed = 1024;
-  bool freeze_access = false;  // for clients in NO-TOUCH mode
-  // kRemove: normal. kHide: expired keys are invisible but stay (writes are paused). kShow: expired
-  // keys are visible (loading).
-  enum class Expired : uint8_t { kRemove, kHide, kShow } expired = Expired::kRemove;
-
-  uint64_t hits = 0;
-  uint64_t misses = 0;
-  uint64_t expired_keys = 0;
+  // Whether values add the names of the elements they expire to expired_names, for the observer.
+  bool name_expired_elements = false;
+  std::vector<std::string> expired_names;
   uint64_t vector_sets_made = 0;  // the number that the next vector set gets
   uint64_t series_numbered = 0;   // the number that the last time series got
-  uint64_t expired_elements = 0;  // elements with deadlines of their own, such as hash fields
-  // Those of them that expire_due() has found.
-  uint64_t found_expired_keys = 0;
-  uint64_t found_expired_elements = 0;
 };
 
 // The access field of an entry that is used at this time, and of a new entry.
@@ -253,7 +260,7 @@ class Keyspace {
       if ((how & kNoStats) == 0) count_miss(key);
       return {key, hash, nullptr};
     }
-    if ((how & kNoStats) == 0) ++environment_.hits;
+    if ((how & kNoStats) == 0) ++environment_.figures.hits;
     if ((how & kNoTouch) == 0) touch(**slot);
     return {key, hash, slot};
   }
@@ -282,9 +289,8 @@ class Keyspace {
   bool exists(std::string_view key) { return static_cast<bool>(find(key, kPeek)); }
 
   // A key chosen uniformly among those neither expired nor hidden (nearly so while there are hidden
-  // ones); null when there is none. Removes the expired
-  // keys that it draws. If they must stay (kHide) and all keys have deadlines, it returns the
-  // hundredth expired key.
+  // ones); null when there is none. Removes the expired keys that it draws. If they must stay
+  // (kHide) and all keys have deadlines, it returns the hundredth expired key.
   const Entry* random_entry();
 
   // Calls fn(const Entry&) for `count` keys that have a deadline, or all if there are fewer; the
@@ -472,7 +478,7 @@ class Keyspace {
     }
   }
   void count_miss(std::string_view key) {
-    ++environment_.misses;
+    ++environment_.figures.misses;
     if (environment_.key_observer != nullptr) environment_.key_observer->key_missed(*this, key);
   }
   // The slot, or null when the entry has expired.
@@ -491,11 +497,21 @@ class Keyspace {
   static bool takes_long_to_free(const Entry& entry, size_t threshold);
   // Like free_entry(), but in the background when the value is large and `lazily`, or huge.
   static void dispose(Environment& environment, Entry* entry, bool lazily);
+  // Frees all entries, and the table's memory. O(size).
+  static void free_all(Table& table);
+  static void free_in_background(Reclaimer& reclaimer, Table table);
+  // Leaves the keyspace without keys, in its indexes as well. The caller frees what is returned.
+  Table take_contents();
   // Replaces the entry at `ref`, which is disposed of, by `entry`, or inserts `entry` if `ref` is
   // empty; links its deadline.
   void replace(KeyRef& ref, Entry* entry, int64_t deadline_ms);
-  // Told of a key that is a lock before it changes. The string's text, or none for another value.
-  void tell_lock_set(const Entry& entry, std::string_view value, int64_t deadline_ms);
+  // Whom to tell before the entry changes; null unless it is a lock.
+  LockObserver* lock_observer(const Entry& entry) const {
+    if (entry.is_lock()) [[unlikely]]
+      return environment_.lock_observer;
+    return nullptr;
+  }
+  // Tells of a lock whose entry is replaced by another one.
   void tell_lock_replaced(const Entry& old, const Entry& entry, int64_t deadline_ms);
   // A key that is not in a hidden slot; null when there is none. It may have expired. O(slots).
   const Entry* any_visible_entry() const;

@@ -1,6 +1,7 @@
 // Keyspace: how many keys there are, in which slots and of which sizes.
 #include <memory>
 
+#include "base/assert.h"
 #include "store/keyspace.h"
 #include "store/slot_index.h"
 #include "store/time_series/label_index.h"
@@ -31,6 +32,7 @@ const Entry* Keyspace::any_visible_entry() const {
 }
 
 void Keyspace::index_slots(std::shared_ptr<HiddenSlots> hidden) {
+  LK_ASSERT(empty());
   slot_index_ = std::make_unique<SlotIndex>(environment_.secret);
   hidden_slots_ = std::move(hidden);
 }

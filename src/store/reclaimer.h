@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <utility>
 
 #include "base/worker.h"
@@ -15,10 +16,26 @@ namespace latchkey::store {
 
 class Reclaimer {
  public:
+  // Freeing up to so many elements costs less than giving them to another thread.
+  static constexpr size_t kMaxFreedAtOnce = 64;
+
   // Has the thread run `prepare` when it starts. REQUIRES: nothing has been freed there yet.
   void prepare_thread(std::function<void()> prepare) { worker_.set_prepare(std::move(prepare)); }
   // Runs `free_it` on the background thread. `objects`: how many objects the job counts as below.
   void free_later(size_t objects, std::function<void()> free_it);
+  // Destroys `owned` on the background thread, as so many objects.
+  template <typename Owned>
+  void destroy_later(size_t objects, Owned owned) {
+    free_later(objects,
+               [owned = std::make_shared<Owned>(std::move(owned))]() mutable { owned.reset(); });
+  }
+  // Destroys a container: one of more than kMaxFreedAtOnce elements on the background thread, where
+  // each element counts as an object; a smaller one at once, and nothing is counted.
+  template <typename Container>
+  void free_container(Container container) {
+    const size_t size = container.size();
+    if (size > kMaxFreedAtOnce) destroy_later(size, std::move(container));
+  }
   // Counts objects that were freed at once because they were too few for the background thread.
   void count_freed(size_t objects) { freed_.fetch_add(objects, std::memory_order_relaxed); }
   // Waits until every job queued so far is done.

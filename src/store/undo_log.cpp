@@ -9,8 +9,6 @@ namespace latchkey::store {
 
 namespace {
 
-// With more entries they are freed in the background.
-constexpr size_t kMaxFreedAtOnce = 64;
 // Entries from which the size of a cleared database is estimated.
 constexpr size_t kSampledEntries = 64;
 
@@ -34,17 +32,10 @@ void UndoLog::reset() {
 void UndoLog::free_saved() {
   saved_bytes_ = 0;
   if (saved_.empty()) return;
-  const size_t count = saved_.size();
-  if (count <= kMaxFreedAtOnce) {
-    saved_.for_each([&](Entry* entry) { Keyspace::dispose(environment_, entry, /*lazily=*/true); });
-    return saved_.clear();
-  }
-  auto saved = std::make_shared<Keyspace::Table>(std::move(saved_));
-  saved_ = Keyspace::Table(environment_.secret);
-  environment_.reclaimer.free_later(count, [saved] {
-    saved->for_each([](Entry* entry) { Keyspace::free_entry(entry); });
-    saved->clear();
-  });
+  Keyspace::Table saved = std::exchange(saved_, Keyspace::Table(environment_.secret));
+  if (saved.size() > Reclaimer::kMaxFreedAtOnce)
+    return Keyspace::free_in_background(environment_.reclaimer, std::move(saved));
+  saved.for_each([&](Entry* entry) { Keyspace::dispose(environment_, entry, /*lazily=*/true); });
 }
 
 size_t UndoLog::memory_usage() const {
@@ -110,8 +101,7 @@ void UndoLog::absorb(UndoLog& newer) {
   newer.reset();
 }
 
-// --- What a keyspace keeps before a change
-// --------------------------------------------------------
+// --- What a keyspace keeps before a change -------------------------------------------------------
 
 bool Keyspace::must_keep_logged(std::string_view key, uint64_t hash) const {
   return undo_log_->wants(key, hash);

@@ -7,6 +7,7 @@
 
 #include "base/settable_clock.h"
 #include "base/text/number.h"
+#include "base/text/split.h"
 #include "replication/replication.h"
 #include "server/client/blocking.h"
 #include "server/client/pause.h"
@@ -24,31 +25,22 @@ namespace {
 
 constexpr int64_t kUsPerMs = 1000;
 
-// The next word of `text`, which loses it; empty at its end.
-std::string_view next_word(std::string_view* text) {
-  const size_t first = std::min(text->find_first_not_of(' '), text->size());
-  const size_t end = std::min(text->find(' ', first), text->size());
-  const std::string_view word = text->substr(first, end - first);
-  text->remove_prefix(end);
-  return word;
-}
-
 }  // namespace
 
 bool ClockControl::start_as(std::string_view text) {
   SettableClock& clock = server_.data_clock();
-  std::string_view word = next_word(&text);
-  if (word == "wall") return next_word(&text).empty();
+  std::string_view word = base::take_word(&text);
+  if (word == "wall") return base::take_word(&text).empty();
   const bool frozen = word == "frozen";
-  if (frozen) word = next_word(&text);
+  if (frozen) word = base::take_word(&text);
   const auto us = parse_instant_us(word);
   if (!us) return false;
   double rate = 1;
-  word = next_word(&text);
+  word = base::take_word(&text);
   if (word == "rate") {
-    if (!base::parse_double(next_word(&text), &rate)) return false;
+    if (!base::parse_double(base::take_word(&text), &rate)) return false;
     if (!(rate >= SettableClock::kMinRate && rate <= SettableClock::kMaxRate)) return false;
-    word = next_word(&text);
+    word = base::take_word(&text);
   }
   if (!word.empty()) return false;
   clock.freeze();

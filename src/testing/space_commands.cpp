@@ -200,15 +200,13 @@ void space_listen(CommandContext& ctx) {
 
 void reply_space(CommandContext& ctx, const Spaces::Space& space) {
   Server& server = space.server();
-  size_t keys = 0;
-  for (const auto& database : server.databases()) keys += database->size();
   ctx.reply.map(9);
   ctx.reply.bulk("name");
   ctx.reply.bulk(space.name);
   ctx.reply.bulk("clients");
   ctx.reply.integer(static_cast<int64_t>(server.clients().size()));
   ctx.reply.bulk("keys");
-  ctx.reply.integer(static_cast<int64_t>(keys));
+  ctx.reply.integer(static_cast<int64_t>(server.key_count()));
   ctx.reply.bulk("keep");
   ctx.reply.integer(space.stays() ? 1 : 0);
   ctx.reply.bulk("port");

@@ -125,7 +125,7 @@ class FieldExpirySetter {
   // Callers must call this at the end; removes the key at `ref` if no field is left.
   void notify(KeyRef& ref) const {
     if (!has_passed_) return deadlines_changed(ctx_, ref, fields_, "hexpire", names_);
-    ctx_.db.environment().expired_elements += fields_;
+    ctx_.db.environment().figures.expired_elements += fields_;
     if (!deleted_.empty()) ctx_.propagate({"HDEL", ctx_.args[1]}, deleted_);
     fields_deleted(ctx_, ref, fields_, names_, dialect_.event_of_passed_deadline());
   }

@@ -68,9 +68,9 @@ Hash* hash_to_write(CommandContext& ctx, KeyRef& ref, const std::string_view& fi
   if (!ctx.is_type(ref, Hash::kType)) return nullptr;
   if (ref && dialect_of(ctx).leaves_expired_fields) {
     const std::string_view pair[] = {field, ""};
-    const uint64_t before = ctx.db.environment().expired_elements;
+    const uint64_t before = ctx.db.environment().figures.expired_elements;
     if (expire_before_set(ctx, ref, pair) > 0) value_of<Hash>(ref).erase(field);
-    *has_expired = ctx.db.environment().expired_elements != before;
+    *has_expired = ctx.db.environment().figures.expired_elements != before;
   } else if (ref) {
     expire_fields(ctx, ref, {&field, 1});
   }

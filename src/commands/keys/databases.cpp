@@ -70,16 +70,6 @@ void dbsize(CommandContext& ctx) {
   ctx.reply.integer(static_cast<int64_t>(ctx.db.visible_size()));
 }
 
-// Reads ASYNC or SYNC of FLUSHDB and FLUSHALL. False, with an error sent, for anything else.
-bool read_flush_type(CommandContext& ctx, bool* lazily) {
-  *lazily = ctx.server.settings().lazyfree_lazy_user_flush;
-  if (ctx.args.size() == 1) return true;
-  *lazily = is_word(ctx.args[1], "ASYNC");
-  if (ctx.args.size() == 2 && (*lazily || is_word(ctx.args[1], "SYNC"))) return true;
-  ctx.syntax_error();
-  return false;
-}
-
 void flush(CommandContext& ctx, store::Keyspace& keyspace, bool lazily) {
   if (keyspace.empty()) return;
   ctx.events.clearing(keyspace);
@@ -92,8 +82,9 @@ enum class Flushed : uint8_t { kDatabase, kDataset };
 // Flushes databases `first` to `last`. A client that may block gets its reply when the memory is
 // freed in the background, so that the server does not stop.
 void flush_range(CommandContext& ctx, int first, int last, Flushed flushed) {
-  bool lazily;
-  if (!read_flush_type(ctx, &lazily)) return;
+  ArgReader args(ctx.args, 1);
+  const bool lazily = read_flush_lazily(ctx, args);
+  if (args.more()) return ctx.syntax_error();
   FlushWaits* waits = ctx.server.flush_waits();
   const bool may_wait = waits != nullptr && !ctx.client.has(kClientDenyBlocking);
   for (int i = first; i <= last; ++i) flush(ctx, ctx.server.database(i), lazily || may_wait);

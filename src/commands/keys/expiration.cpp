@@ -50,7 +50,7 @@ void propagate_removal(CommandContext& ctx, std::string_view key) {
 void remove_at_once(CommandContext& ctx, store::KeyRef& ref, std::string_view key) {
   ctx.db.erase(ref, ctx.server.settings().lazyfree_lazy_expire);
   if (ctx.server.edition().is_valkey_since({8, 1})) {
-    ++ctx.db.environment().expired_keys;
+    ++ctx.db.environment().figures.expired_keys;
     ctx.changed(key, server::EventClass::kExpired, "expired");
   } else {
     ctx.removed(key);

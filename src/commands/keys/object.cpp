@@ -19,7 +19,7 @@ namespace {
 KeyRef find_object(CommandContext& ctx) {
   const KeyRef ref = ctx.db.find(ctx.args[2], Keyspace::kPeek);
   store::Environment& environment = ctx.db.environment();
-  ++(ref ? environment.hits : environment.misses);
+  ++(ref ? environment.figures.hits : environment.figures.misses);
   if (!ref) ctx.reply.null();
   return ref;
 }

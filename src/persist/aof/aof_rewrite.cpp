@@ -55,12 +55,6 @@ bool write_dataset_to(ByteSink& sink, server::Server& server, ChildProgress* pro
   return true;
 }
 
-size_t keys_of(server::Server& server) {
-  size_t keys = 0;
-  for (int i = 0; i < server.database_count(); ++i) keys += server.database(i).size();
-  return keys;
-}
-
 }  // namespace
 
 bool write_aof_base(server::Server& server, const std::string& path, ChildProgress* progress) {
@@ -141,7 +135,7 @@ bool AofRewrite::start(Purpose purpose) {
   const int injected = injected_file_error(server_);
   const base::Result<> started = child_.start(
       {.kind = ChildKind::kAofRewrite,
-       .keys_total = keys_of(server_),
+       .keys_total = server_.key_count(),
        .work =
            [this, injected](ChildProgress& progress) {
              if (injected != 0) {

@@ -32,7 +32,7 @@ struct Blocking::Waiter {
 };
 
 Blocking::Blocking(Server& server)
-    : server_(server), queues_(0, PlaceHash{&server.environment().secret}) {}
+    : server_(server), queues_(0, KeyPlaceHash{&server.environment().secret}) {}
 
 const Client& Blocking::client_of(const Waiter& waiter) {
   return waiter.client;
@@ -83,8 +83,9 @@ void Blocking::began_after(const Client& client, uint64_t ticks) {
 }
 
 void Blocking::join(Waiter& waiter, int database, std::string_view key) {
-  auto it = queues_.find(PlaceView{database, key});
-  if (it == queues_.end()) it = queues_.emplace(Place{database, std::string(key)}, Queue{}).first;
+  auto it = queues_.find(KeyPlaceView{database, key});
+  if (it == queues_.end())
+    it = queues_.emplace(KeyPlace{database, std::string(key)}, Queue{}).first;
   Queue& queue = it->second;
   // Only this one has joined since it began.
   if (!queue.line.empty() && queue.line.back() == &waiter) return;
@@ -126,7 +127,7 @@ void Blocking::mark_all_ready(int database) {
 
 void Blocking::key_changed(store::Keyspace& keyspace, std::string_view key, EventClass,
                            std::string_view) {
-  const auto it = queues_.find(PlaceView{keyspace.index(), key});
+  const auto it = queues_.find(KeyPlaceView{keyspace.index(), key});
   if (it != queues_.end()) mark_ready(*it);
 }
 
@@ -148,7 +149,7 @@ void Blocking::serve() {
     if (may_go_on()) {
       for (const uint64_t id : std::exchange(due_, {})) go_on_after_pause(id);
     }
-    for (const Place& place : std::exchange(ready_, {})) serve_key(place);
+    for (const KeyPlace& place : std::exchange(ready_, {})) serve_key(place);
   }
   serving_ = false;
 }
@@ -157,7 +158,7 @@ bool Blocking::may_serve(const Waiter& waiter, const store::KeyRef& ref) {
   return waiter.also_without_key || (ref && ref->type() == waiter.type);
 }
 
-void Blocking::serve_key(const Place& place) {
+void Blocking::serve_key(const KeyPlace& place) {
   const auto found = queues_.find(place);
   if (found == queues_.end()) return;
   store::Keyspace& database = server_.database(place.database);
@@ -193,7 +194,7 @@ void Blocking::run_again(Waiter& waiter) {
   again_ = nullptr;
   if (keeps_waiting_) return;
   const auto ended = take(client);
-  client.unblock(BlockEnd::kUnblocked, true);
+  client.unblock(BlockEnd::kServed);
 }
 
 // --- Pauses --------------------------------------------------------------------------------------
@@ -205,7 +206,7 @@ bool Blocking::is_paused_for(const Waiter& waiter) const {
 void Blocking::hold(Waiter& waiter) {
   leave_queues(waiter);
   Client& client = waiter.client;
-  client.unblock(BlockEnd::kUnblocked, true);
+  client.unblock(BlockEnd::kServed);
   client.wait({.deadline_ms = 0,
                .may_unblock = false,
                .outlives_role = true,
@@ -247,7 +248,7 @@ void Blocking::go_on_after_pause(uint64_t client_id) {
   Client& client = found->second->client;
   // From here on it is a request like any, that may wait anew.
   const auto waiter = take(client);
-  client.unblock(BlockEnd::kUnblocked, true);
+  client.unblock(BlockEnd::kServed);
   kept_deadline_ms_ = waiter->deadline_ms;
   server_.refresh_clock();
   server_.dispatcher().retry(client, waiter->request.command(), waiter->request.words());
@@ -300,7 +301,7 @@ void Blocking::refuse(const Refusals& refusals) {
   for (const auto& [id, error] : refusals) {
     Client& client = waiters_.at(id)->client;
     const auto over = take(client);
-    client.unblock(BlockEnd::kUnblocked, true);
+    client.unblock(BlockEnd::kServed);
     const size_t mark = client.out().mark();
     server_.dispatcher().reject(client, &over->request.command(), error);
     server_.dispatcher().note_late_reply(client, mark);

@@ -36,10 +36,10 @@
 #include <utility>
 #include <vector>
 
-#include "base/digest/hash.h"
 #include "resp/reply_builder.h"
 #include "server/command/command_context.h"
 #include "server/command/keyspace_events.h"
+#include "server/key_place.h"
 #include "store/entry.h"
 
 namespace latchkey::server {
@@ -80,11 +80,12 @@ class Blocking final : public KeyspaceEventListener {
   // The deadline of a request that is being run again as a new one, at KeyWait::again_ms or after a
   // pause; -1 outside of that.
   int64_t kept_deadline_ms() const { return kept_deadline_ms_; }
-  // Calls fn(PlaceView, const Client&) for each key that somebody waits for, and each of these.
+  // Calls fn(const KeyPlace&, const Client&) for each key that somebody waits for, and each of
+  // these.
   template <typename Fn>
   void for_each_waiting(Fn&& fn) const {
     for (const auto& [place, queue] : queues_) {
-      for (const Waiter* waiter : queue.line) fn(place.view(), client_of(*waiter));
+      for (const Waiter* waiter : queue.line) fn(place, client_of(*waiter));
     }
   }
   // What its request took until it began to wait (base::CycleClock); counted when it is over.
@@ -103,19 +104,9 @@ class Blocking final : public KeyspaceEventListener {
   // The clock was set back by so much: the waits last as long as they would have.
   void clock_went_back(int64_t by_ms);
 
-  // A key of a database.
-  struct PlaceView {
-    int database;
-    std::string_view key;
-  };
-  struct Place {
-    int database;
-    std::string key;
-    PlaceView view() const { return {database, key}; }
-  };
   // The keys that what goes on has made ready, taken along by a task that is suspended in the
   // middle of it (server/tasks.h): they are not served before it ends.
-  using ReadyKeys = std::vector<Place>;
+  using ReadyKeys = std::vector<KeyPlace>;
   ReadyKeys put_aside() { return std::exchange(ready_, {}); }
   void put_back(ReadyKeys keys) { ready_.insert(ready_.begin(), keys.begin(), keys.end()); }
 
@@ -143,30 +134,13 @@ class Blocking final : public KeyspaceEventListener {
   void refuse(const Refusals& refusals);
   using Line = std::list<Waiter*>;
 
-  struct PlaceHash {
-    using is_transparent = void;
-    const base::HashSecret* secret;
-    size_t operator()(const PlaceView& place) const {
-      return secret->hash(place.key) + static_cast<size_t>(place.database);
-    }
-    size_t operator()(const Place& place) const { return (*this)(place.view()); }
-  };
-  struct PlaceEqual {
-    using is_transparent = void;
-    static PlaceView view(const PlaceView& place) { return place; }
-    static PlaceView view(const Place& place) { return place.view(); }
-    template <typename A, typename B>
-    bool operator()(const A& a, const B& b) const {
-      return view(a).database == view(b).database && view(a).key == view(b).key;
-    }
-  };
   // Those who wait for one key, first come first.
   struct Queue {
     Line line;
     size_t also_without_key = 0;  // of these
     bool ready = false;           // its key is in ready_
   };
-  using Queues = std::unordered_map<Place, Queue, PlaceHash, PlaceEqual>;
+  using Queues = std::unordered_map<KeyPlace, Queue, KeyPlaceHash, KeyPlaceEqual>;
 
   static uint64_t id_of(const Client& client);
   static const Client& client_of(const Waiter& waiter);
@@ -177,7 +151,7 @@ class Blocking final : public KeyspaceEventListener {
   std::unique_ptr<Waiter> take(const Client& client);
   void mark_ready(Queues::value_type& queue);
   void mark_all_ready(int database);
-  void serve_key(const Place& place);
+  void serve_key(const KeyPlace& place);
   // Whether what the key now holds may be what this one waits for.
   static bool may_serve(const Waiter& waiter, const store::KeyRef& ref);
   void run_again(Waiter& waiter);

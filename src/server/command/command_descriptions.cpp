@@ -50,9 +50,7 @@ void CommandDescriptions::keep(Writer writer, int protocol, Kept* kept) const {
     kept->parts[command->id] = {static_cast<uint32_t>(begin),
                                 static_cast<uint32_t>(out.size() - begin)};
   }
-  base::Blob* const blob = base::Blob::create(out.since(0));
-  kept->bytes = base::BlobRef(blob);
-  blob->release();
+  kept->bytes = base::BlobRef::adopt(base::Blob::create(out.since(0)));
 }
 
 void CommandDescriptions::write(std::span<const Command* const> commands, Writer writer, Kept* kept,

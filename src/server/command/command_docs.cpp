@@ -1,8 +1,8 @@
 #include "server/command/command_docs.h"
 
-#include <algorithm>
 #include <string>
 
+#include "base/text/split.h"
 #include "server/command/command_syntax.h"
 #include "server/emulation/arrivals.h"
 #include "server/emulation/later_options.h"
@@ -10,17 +10,6 @@
 namespace latchkey::server {
 
 namespace {
-
-// The parts of `text` between separators; none of an empty text.
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(separator), text.size());
-    parts.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return parts;
-}
 
 void write_text_field(std::string_view name, std::string_view value, resp::ReplyBuilder& reply) {
   reply.bulk(name);
@@ -126,7 +115,7 @@ void write_arguments(const std::vector<Argument>& arguments, resp::ReplyBuilder&
 
 // The changes that the edition has.
 std::vector<std::string_view> changes_until(const Edition& edition, std::string_view history) {
-  std::vector<std::string_view> changes = split(history, '\n');
+  std::vector<std::string_view> changes = base::split_words(history, '\n');
   std::erase_if(changes, [&](std::string_view change) {
     const auto version = parse_version(change.substr(0, change.find(' ')));
     return version && !edition.has(*version);
@@ -161,7 +150,7 @@ void write_bit_names(uint32_t bits, std::span<const BitName> names, std::string_
 
 void write_command_info(const Command& command, const Edition& edition, resp::ReplyBuilder& reply) {
   const CommandRow& row = *command.row;
-  const std::vector<std::string_view> tips = split(row.extras.tips, ' ');
+  const std::vector<std::string_view> tips = base::split_words(row.extras.tips, ' ');
   const bool with_specifications = edition.has({7, 0});
   reply.array(with_specifications ? 10 : 7);
   reply.bulk(command.full_name);

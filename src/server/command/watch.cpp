@@ -20,10 +20,10 @@ bool is_past_deadline(store::Keyspace& keyspace, std::string_view key) {
 }  // namespace
 
 WatchRegistry::WatchRegistry(Server& server)
-    : server_(server), by_key_(0, Hash{&server.environment().secret}) {}
+    : server_(server), by_key_(0, KeyPlaceHash{&server.environment().secret}) {}
 
 void WatchRegistry::watch(Client& client, std::string_view key) {
-  Place place{client.database, std::string(key)};
+  KeyPlace place{client.database, std::string(key)};
   auto& watchers = by_key_[place];
   for (const Watcher& watcher : watchers) {
     if (watcher.client == &client) return;
@@ -32,7 +32,7 @@ void WatchRegistry::watch(Client& client, std::string_view key) {
   if (!std::exchange(listens_, true)) server_.events().add(*this);
   Watched& mine = by_client_[client.id];
   // The key stands in both tables.
-  mine.bytes += 2 * (sizeof(Place) + key.size()) + sizeof(Watcher);
+  mine.bytes += 2 * (sizeof(KeyPlace) + key.size()) + sizeof(Watcher);
   mine.places.push_back(std::move(place));
 }
 
@@ -45,7 +45,7 @@ void WatchRegistry::unwatch_all(Client& client) {
 void WatchRegistry::forget(const Client& client) {
   const auto mine = by_client_.find(client.id);
   if (mine == by_client_.end()) return;
-  for (const Place& place : mine->second.places) {
+  for (const KeyPlace& place : mine->second.places) {
     const auto it = by_key_.find(place);
     std::erase_if(it->second, [&](const Watcher& watcher) { return watcher.client == &client; });
     if (it->second.empty()) by_key_.erase(it);
@@ -63,7 +63,7 @@ void WatchRegistry::note_changes(std::span<Client* const> clients) {
 std::vector<std::string> WatchRegistry::keys_watched_by(const Client& client) const {
   std::vector<std::string> keys;
   if (const auto mine = by_client_.find(client.id); mine != by_client_.end()) {
-    for (const Place& place : mine->second.places) keys.push_back(place.key);
+    for (const KeyPlace& place : mine->second.places) keys.push_back(place.key);
   }
   return keys;
 }
@@ -81,8 +81,8 @@ size_t WatchRegistry::memory_of(const Client& client) const {
 bool WatchRegistry::any_expired(const Client& client) const {
   const auto mine = by_client_.find(client.id);
   if (mine == by_client_.end()) return false;
-  const std::vector<Place>& places = mine->second.places;
-  return std::any_of(places.begin(), places.end(), [&](const Place& place) {
+  const std::vector<KeyPlace>& places = mine->second.places;
+  return std::any_of(places.begin(), places.end(), [&](const KeyPlace& place) {
     if (!is_past_deadline(server_.database(place.database), place.key)) return false;
     const auto& watchers = by_key_.at(place);
     return std::none_of(watchers.begin(), watchers.end(), [&](const Watcher& watcher) {
@@ -94,7 +94,7 @@ bool WatchRegistry::any_expired(const Client& client) const {
 void WatchRegistry::key_changed(store::Keyspace& keyspace, std::string_view key,
                                 EventClass event_class, std::string_view event) {
   if (is_beside_value(event_class, event)) return;
-  const auto it = by_key_.find(Place{keyspace.index(), std::string(key)});
+  const auto it = by_key_.find(KeyPlaceView{keyspace.index(), key});
   if (it == by_key_.end()) return;
   std::vector<Client*> changed;
   for (Watcher& watcher : it->second) {

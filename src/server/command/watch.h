@@ -1,7 +1,8 @@
 // WATCH: which clients want to know whether which keys change before their EXEC.
 //
 // A client of whose keys one has changed watches none any more: its EXEC fails whatever comes.
-// Listens to keyspace events only while somebody watches. Costs O(watchers of the key) per change.
+// Listens to keyspace events only while somebody watches. A change then costs a hash lookup, and
+// O(watchers) for a key that is watched.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/digest/hash.h"
 #include "server/command/keyspace_events.h"
+#include "server/key_place.h"
 
 namespace latchkey::server {
 
@@ -44,24 +45,13 @@ class WatchRegistry final : public KeyspaceEventListener {
   void keyspaces_swapping(store::Keyspace& first, store::Keyspace& second) override;
 
  private:
-  struct Place {
-    int database;
-    std::string key;
-    bool operator==(const Place&) const = default;
-  };
-  struct Hash {
-    const base::HashSecret* secret;
-    size_t operator()(const Place& place) const {
-      return secret->hash(place.key) + static_cast<size_t>(place.database);
-    }
-  };
   struct Watcher {
     Client* client;
     bool was_expired;  // past its deadline already when it was watched: its removal is no change
   };
 
   struct Watched {
-    std::vector<Place> places;
+    std::vector<KeyPlace> places;
     size_t bytes = 0;
   };
 
@@ -72,7 +62,7 @@ class WatchRegistry final : public KeyspaceEventListener {
 
   Server& server_;
   bool listens_ = false;
-  std::unordered_map<Place, std::vector<Watcher>, Hash> by_key_;
+  std::unordered_map<KeyPlace, std::vector<Watcher>, KeyPlaceHash, KeyPlaceEqual> by_key_;
   std::unordered_map<uint64_t, Watched> by_client_;
 };
 

@@ -392,11 +392,12 @@ void traffic_stats(InfoText& text, Server& server) {
 void keyspace_stats(InfoText& text, Server& server) {
   const Stats& stats = server.stats();
   const store::Environment& environment = server.environment();
-  text.field("expired_subkeys", environment.expired_elements);
-  if (text.edition().is_valkey()) text.field("expired_fields", environment.expired_elements);
-  text.field("expired_subkeys_active", environment.found_expired_elements);
-  text.field("expired_keys", environment.expired_keys);
-  text.field("expired_keys_active", environment.found_expired_keys);
+  text.field("expired_subkeys", environment.figures.expired_elements);
+  if (text.edition().is_valkey())
+    text.field("expired_fields", environment.figures.expired_elements);
+  text.field("expired_subkeys_active", environment.figures.found_expired_elements);
+  text.field("expired_keys", environment.figures.expired_keys);
+  text.field("expired_keys_active", environment.figures.found_expired_keys);
   // The reference's estimate of the keys that its samples have missed: here an index of deadlines
   // names every key that is due.
   text.field("expired_stale_perc", 0, 2);
@@ -408,8 +409,8 @@ void keyspace_stats(InfoText& text, Server& server) {
   text.field("evicted_scripts", server.figures().scripts().evicted_scripts);
   text.field("total_eviction_exceeded_time", stats.eviction_exceeded_us / 1000);
   text.field("current_eviction_exceeded_time", server.memory_limit().current_excess_us() / 1000);
-  text.field("keyspace_hits", environment.hits);
-  text.field("keyspace_misses", environment.misses);
+  text.field("keyspace_hits", environment.figures.hits);
+  text.field("keyspace_misses", environment.figures.misses);
   text.field("pubsub_channels", server.pubsub().topics(TopicKind::kChannel));
   text.field("pubsub_patterns", server.pubsub().topics(TopicKind::kPattern));
   text.field("pubsubshard_channels", server.pubsub().topics(TopicKind::kShardChannel));

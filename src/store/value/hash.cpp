@@ -180,7 +180,7 @@ bool Hash::expire(std::string_view field) {
   if (!deadline || !is_due(*deadline)) return false;
   name_expired(field);
   erase(field);
-  ++environment().expired_elements;
+  ++environment().figures.expired_elements;
   return true;
 }
 
@@ -202,7 +202,7 @@ size_t Hash::expire_elements(size_t budget) {
     }
     if (removed > 0) listpack_.erase(listpack_.first(), removed * stride());
   }
-  environment().expired_elements += removed;
+  environment().figures.expired_elements += removed;
   return removed;
 }
 

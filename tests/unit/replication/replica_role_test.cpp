@@ -443,7 +443,7 @@ TEST_CASE(
   CHECK(f.user.run("DBSIZE") == integer(4));
   CHECK(f.user.run("EXISTS mine taken") == integer(0));
   CHECK(f.user.run("EXISTS lasting saved") == integer(2));
-  CHECK(f.server.environment().expired_keys == 2);
+  CHECK(f.server.environment().figures.expired_keys == 2);
 }
 
 TEST_CASE("What a writable replica would remove is forgotten with its database") {

@@ -262,9 +262,9 @@ TEST_CASE("A key past its deadline is gone for whoever looks", "[keyspace]") {
   CHECK(database.keys.empty());
   CHECK(database.keys.volatile_size() == 0);
   CHECK(database.expiries.keys == std::vector<std::string>{"0:k"});
-  CHECK(database.environment.expired_keys == 1);
-  CHECK(database.environment.hits == 1);
-  CHECK(database.environment.misses == 1);
+  CHECK(database.environment.figures.expired_keys == 1);
+  CHECK(database.environment.figures.hits == 1);
+  CHECK(database.environment.figures.misses == 1);
 }
 
 TEST_CASE("Keys nobody looks for go within two ticks of their deadline", "[keyspace]") {
@@ -274,8 +274,9 @@ TEST_CASE("Keys nobody looks for go within two ticks of their deadline", "[keysp
     database.environment.now_ms = kNow + elapsed_ms;
     REQUIRE(database.keys.expire_due(kUnlimited));
     const int due = std::clamp((elapsed_ms - 32) / 10, 0, 1'000);
-    REQUIRE(database.environment.expired_keys >= static_cast<uint64_t>(due));
-    REQUIRE(database.environment.expired_keys <= static_cast<uint64_t>(elapsed_ms / 10 + 1));
+    REQUIRE(database.environment.figures.expired_keys >= static_cast<uint64_t>(due));
+    REQUIRE(database.environment.figures.expired_keys <=
+            static_cast<uint64_t>(elapsed_ms / 10 + 1));
   }
   CHECK(database.keys.empty());
   CHECK(database.expiries.keys.size() == 1'000);
@@ -557,7 +558,7 @@ TEST_CASE("Clearing forgets all keys at once and frees them here or elsewhere", 
     CHECK(database.environment.reclaimer.freed_objects() == (lazily ? 1'001 : 0));
     database.environment.now_ms = kNow + 10'000;
     CHECK(database.keys.expire_due(kUnlimited));
-    CHECK(database.environment.expired_keys == 1);
+    CHECK(database.environment.figures.expired_keys == 1);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/heap_use.h"
 #include "unit/catch.h"
@@ -42,6 +43,32 @@ TEST_CASE("Objects are pending until they are freed, then counted", "[reclaimer]
   CHECK(reclaimer.freed_objects() == 12);
   reclaimer.reset_freed();
   CHECK(reclaimer.freed_objects() == 0);
+}
+
+TEST_CASE("A container is freed by the thread, and counted, only if it is large", "[reclaimer]") {
+  Reclaimer reclaimer;
+  const auto held = std::make_shared<int>(1);
+  constexpr size_t kMost = Reclaimer::kMaxFreedAtOnce;
+
+  reclaimer.free_container(std::vector(kMost, held));
+  CHECK(held.use_count() == 1);
+  CHECK(reclaimer.jobs() == 0);
+  CHECK(reclaimer.freed_objects() == 0);
+
+  reclaimer.free_container(std::vector(kMost + 1, held));
+  CHECK(reclaimer.jobs() == 1);
+  reclaimer.drain();
+  CHECK(held.use_count() == 1);
+  CHECK(reclaimer.freed_objects() == kMost + 1);
+}
+
+TEST_CASE("What is destroyed later counts as the objects that its owner says", "[reclaimer]") {
+  Reclaimer reclaimer;
+  const auto held = std::make_shared<int>(1);
+  reclaimer.destroy_later(9, std::make_unique<std::shared_ptr<int>>(held));
+  reclaimer.drain();
+  CHECK(held.use_count() == 1);
+  CHECK(reclaimer.freed_objects() == 9);
 }
 
 TEST_CASE("Bytes that the thread has freed are counted", "[reclaimer]") {

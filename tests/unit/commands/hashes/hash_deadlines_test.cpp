@@ -147,7 +147,7 @@ TEST_CASE("A deadline that has passed deletes the field at once", "[hash_deadlin
     CHECK(server.changes() == 3);
     CHECK(client.run("HEXPIRE h 0 FIELDS 1 d") == integers({2}));
     CHECK(server.events() == "hdel h, del h");
-    CHECK(server.database().environment().expired_elements == 4);
+    CHECK(server.database().environment().figures.expired_elements == 4);
     CHECK(client.run("EXISTS h") == integer(0));
   }
 }
@@ -448,7 +448,7 @@ TEST_CASE("Fields nobody asks for go by themselves, and the hash with the last",
       server.advance_ms(100);
       server.tick();
       // What is due at this very moment may wait for the wheel's next step.
-      const auto gone = server.database().environment().expired_elements;
+      const auto gone = server.database().environment().figures.expired_elements;
       CHECK(gone >= static_cast<uint64_t>(elapsed / 100 - 1) * 50);
       CHECK(gone <= static_cast<uint64_t>(elapsed / 100) * 50);
     }
@@ -469,7 +469,7 @@ TEST_CASE("A hash whose own deadline passes takes its fields' along", "[hash_dea
   server.advance_ms(200);
   server.tick();
   CHECK(server.events() == "expired h");
-  CHECK(server.database().environment().expired_elements == 0);
+  CHECK(server.database().environment().figures.expired_elements == 0);
 }
 
 TEST_CASE("No field goes by itself when active expiry is off", "[hash_deadlines]") {
@@ -496,7 +496,7 @@ TEST_CASE("One huge hash expires in bounded steps, and others get their turn", "
   server.advance_ms(200);
   constexpr size_t kBudget = 32;
   store::Keyspace& database = server.database();
-  const auto expired = [&] { return database.environment().expired_elements; };
+  const auto expired = [&] { return database.environment().figures.expired_elements; };
   uint64_t before = expired();
   int rounds = 0;
   while (!database.expire_due(kBudget)) {

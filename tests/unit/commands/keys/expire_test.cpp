@@ -51,8 +51,8 @@ TEST_CASE("Active expiry removes what nobody asks for", "[expire]") {
     server.advance_ms(100);
     server.tick();
     const auto due = static_cast<size_t>((elapsed - 16) * 5);
-    CHECK(server.database().environment().expired_keys >= due);
-    CHECK(server.database().environment().expired_keys <= due + 16 * 5);
+    CHECK(server.database().environment().figures.expired_keys >= due);
+    CHECK(server.database().environment().figures.expired_keys <= due + 16 * 5);
   }
   server.advance_ms(100);
   server.tick();

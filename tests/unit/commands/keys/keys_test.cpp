@@ -24,8 +24,8 @@ TEST_CASE("EXISTS and TOUCH count a key as often as it is named", "[keys]") {
   client.run("SET a 1");
   CHECK(client.run("EXISTS a a b") == integer(2));
   CHECK(client.run("TOUCH a b a") == integer(2));
-  CHECK(server.database().environment().hits == 4);
-  CHECK(server.database().environment().misses == 2);
+  CHECK(server.database().environment().figures.hits == 4);
+  CHECK(server.database().environment().figures.misses == 2);
 }
 
 TEST_CASE("DEL and UNLINK remove each key once and tell of it", "[keys]") {
@@ -50,7 +50,7 @@ TEST_CASE("DEL of a key past its deadline removes nothing: it had expired", "[ke
   server.advance_ms(10);
   CHECK(client.run("DEL a") == integer(0));
   CHECK(server.events() == "expired a");
-  CHECK(server.database().environment().expired_keys == 1);
+  CHECK(server.database().environment().figures.expired_keys == 1);
 }
 
 TEST_CASE("TYPE names the type, or none", "[keys]") {
@@ -321,7 +321,7 @@ TEST_CASE("A deadline that has passed deletes at once, which each release tells 
     CHECK(server.events() == (valkey ? "expired a" : "del a"));
     // Valkey's defaults have the background free what has expired.
     CHECK(stream.take() == (valkey ? "UNLINK a" : "DEL a"));
-    CHECK(server.database().environment().expired_keys == (valkey ? 1 : 0));
+    CHECK(server.database().environment().figures.expired_keys == (valkey ? 1 : 0));
     CHECK(client.run("SET b 2 PXAT 1") == kOk);
     CHECK(client.run("EXISTS b") == integer(0));
     if (valkey) {

@@ -143,7 +143,7 @@ TEST_CASE("SCAN removes the expired keys it meets and does not give them", "[sca
   const auto seen = scan_all(client, GENERATE("", " TYPE string", " TYPE list"));
   CHECK(seen.count("passing:1") == 0);
   CHECK(server.database().size() == 100);
-  CHECK(server.database().environment().expired_keys == 100);
+  CHECK(server.database().environment().figures.expired_keys == 100);
 }
 
 TEST_CASE("SCAN tells what is wrong with a request", "[scan]") {

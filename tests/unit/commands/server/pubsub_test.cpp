@@ -218,9 +218,9 @@ TEST_CASE("SCAN with TYPE tells of no misses", "[pubsub]") {
   listener.run("PSUBSCRIBE __key*");
   client.run("SET a-name-longer-than-twenty-bytes 1 PX 1");
   server.advance_ms(1);
-  const uint64_t misses = server.database().environment().misses;
+  const uint64_t misses = server.database().environment().figures.misses;
   client.run("SCAN 0 TYPE string");
-  CHECK(server.database().environment().misses == misses);
+  CHECK(server.database().environment().figures.misses == misses);
   CHECK(listener.take_output() ==
         bulks({"pmessage", "__key*", "__keyevent@0__:expired", "a-name-longer-than-twenty-bytes"}));
 }

@@ -281,9 +281,10 @@ TEST_CASE("Commands that read count hits and misses, those that write do not", "
   TestClient client(server);
   const auto counted = [&](std::string_view request) {
     store::Environment& environment = server.server.environment();
-    environment.hits = environment.misses = 0;
+    environment.figures.hits = environment.figures.misses = 0;
     client.run(request);
-    return std::to_string(environment.hits) + " " + std::to_string(environment.misses);
+    return std::to_string(environment.figures.hits) + " " +
+           std::to_string(environment.figures.misses);
   };
   CHECK(counted("SET name 1") == "0 0");
   CHECK(counted("GET name") == "1 0");

@@ -131,9 +131,9 @@ TEST_CASE("RESTORE with a deadline that has passed removes what was there", "[du
   server.changes();
   CHECK(client.run_words({"RESTORE", "other", "1", dump, "ABSTTL"}) == kOk);
   CHECK(server.changes() == 0);
-  CHECK(server.database().environment().expired_keys == 1);
+  CHECK(server.database().environment().figures.expired_keys == 1);
   CHECK(client.run_words({"RESTORE", "name", "1", dump, "ABSTTL", "REPLACE"}) == kOk);
-  CHECK(server.database().environment().expired_keys == 2);
+  CHECK(server.database().environment().figures.expired_keys == 2);
   CHECK(server.events() == "del name");
   CHECK(client.run("EXISTS name other") == integer(0));
 }

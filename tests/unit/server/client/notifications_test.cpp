@@ -234,10 +234,10 @@ TEST_CASE("OBJECT, XACKDEL and DELEX with a condition count as hits and misses",
   server.client.run("SET name x");
   const store::Environment& environment = server.database().environment();
   const auto counted = [&](std::string_view line) {
-    const uint64_t hits = environment.hits;
-    const uint64_t misses = environment.misses;
+    const uint64_t hits = environment.figures.hits;
+    const uint64_t misses = environment.figures.misses;
     server.client.run(line);
-    return std::make_pair(environment.hits - hits, environment.misses - misses);
+    return std::make_pair(environment.figures.hits - hits, environment.figures.misses - misses);
   };
   const auto hit = std::make_pair(uint64_t{1}, uint64_t{0});
   const auto miss = std::make_pair(uint64_t{0}, uint64_t{1});

@@ -84,7 +84,7 @@ TEST_CASE("A field past its deadline is unseen, but counted until it is removed"
     CHECK_FALSE(hash.expire("b"));
     CHECK(hash.size() == 2);
     CHECK(hash.deadline_ms("b") == std::nullopt);
-    CHECK(fixture.environment.expired_elements == 1);
+    CHECK(fixture.environment.figures.expired_elements == 1);
   }
 }
 
