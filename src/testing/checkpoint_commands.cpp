@@ -2,6 +2,7 @@
 #include <string>
 #include <string_view>
 
+#include "server/client/tracking.h"
 #include "server/command/command_context.h"
 #include "server/command/help.h"
 #include "server/server.h"
@@ -78,6 +79,7 @@ void rollback(CommandContext& ctx) {
   if (const std::string_view obstacle = checkpoints.obstacle(name); !obstacle.empty())
     return ctx.reply.error(obstacle);
   ctx.propagate_nothing();
+  const Tracking::UnownedChanges unowned(ctx.server.tracking());
   checkpoints.rollback(name);
   ctx.reply.ok();
 }

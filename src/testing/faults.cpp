@@ -252,17 +252,16 @@ void Faults::act_on_reply(Client& client, const FaultAction& action, size_t mark
   LateReply late{.text = text, .closes = client.has(kClientCloseAfterReply), .pushes = nullptr};
   switch (action.kind) {
     case FaultKind::kDelayReply:
-      late.piece = text->size();
-      late.wait_ms = delay_of(action);
-      send_later(client, late, 0);
-      return;
-    case FaultKind::kTrickle:
-      late.piece = action.bytes;
-      late.wait_ms = action.shortest_ms;
-      // They would stand in the middle of it.
+    case FaultKind::kTrickle: {
+      const bool trickles = action.kind == FaultKind::kTrickle;
+      late.piece = trickles ? action.bytes : text->size();
+      late.wait_ms = trickles ? action.shortest_ms : delay_of(action);
+      // What is pushed meanwhile follows the reply, as it does on a slow network: a message that a
+      // key has changed, behind the value that it had.
       if (!text->empty()) late.pushes = server_.dispatcher().hold_pushes(client, /*drop=*/false);
       send_later(client, late, 0);
       return;
+    }
     case FaultKind::kHangReply:
       hang(client);
       return;

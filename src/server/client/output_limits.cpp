@@ -6,6 +6,7 @@
 #include "server/client/client_info.h"
 #include "server/client/node_link.h"
 #include "server/client/replica_link.h"
+#include "server/command/dispatcher.h"
 #include "server/server.h"
 
 namespace latchkey::server {
@@ -28,7 +29,8 @@ const ClientBufferLimit& limit_of(const Client& client) {
 }
 
 size_t pending_bytes(const Client& client) {
-  return client.pending_output() + (client.replica != nullptr ? client.replica->held_bytes() : 0);
+  const size_t held = client.replica != nullptr ? client.replica->held_bytes() : 0;
+  return client.pending_output() + held + client.server.dispatcher().held_push_bytes(client);
 }
 
 // Output that never exceeds a limit: a first buffer; for a replica also the backlog, which may be

@@ -134,15 +134,11 @@ void Tracking::add_sink(std::string_view key, uint64_t client_id) {
 }
 
 void Tracking::forget_table() {
-  const size_t count = readers_.size();
   Readers gone(0, readers_.hash_function());
   gone.swap(readers_);
   items_ = 0;
   update_limit();
-  constexpr size_t kMaxFreedAtOnce = 64;
-  if (count <= kMaxFreedAtOnce) return;
-  server_.environment().reclaimer.free_later(
-      count, [table = std::make_shared<Readers>(std::move(gone))] { table->clear(); });
+  server_.environment().reclaimer.free_container(std::move(gone));
 }
 
 bool Tracking::is_full() const {
@@ -201,7 +197,7 @@ void Tracking::key_changed(store::Keyspace&, std::string_view key, EventClass ev
 void Tracking::tell_of_change(std::string_view key, EventClass event_class,
                               std::string_view event) {
   const Dispatcher& dispatcher = server_.dispatcher();
-  const Client* client = dispatcher.serving();
+  const Client* client = owned_ ? dispatcher.serving() : nullptr;
   if (const auto it = readers_.find(key); it != readers_.end()) {
     invalidate(it, client);
     update_limit();

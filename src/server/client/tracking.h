@@ -108,6 +108,19 @@ class Tracking final : public KeyspaceEventListener {
   void keyspaces_swapping(store::Keyspace&, store::Keyspace&) override {}
   void dataset_flushed() override;
 
+  // While it exists, changes are not the serving client's own: with NOLOOP, too, it is told of
+  // what it cannot know that its request changes.
+  class [[nodiscard]] UnownedChanges {
+   public:
+    explicit UnownedChanges(Tracking& tracking) : tracking_(tracking) { tracking_.owned_ = false; }
+    ~UnownedChanges() { tracking_.owned_ = true; }
+    UnownedChanges(const UnownedChanges&) = delete;
+    UnownedChanges& operator=(const UnownedChanges&) = delete;
+
+   private:
+    Tracking& tracking_;
+  };
+
   // The scope of one eviction cycle.
   class EvictionCycle {
    public:
@@ -158,6 +171,7 @@ class Tracking final : public KeyspaceEventListener {
   size_t items_ = 0;
   int attempts_ = 0;  // calls of give_up_some() since the table was last within the limit
   size_t memory_taken_by_evictions_ = 0;
+  bool owned_ = true;  // changes may be the serving client's own
   Prefixes prefixes_;
   std::map<size_t, size_t> prefix_lengths_;  // how many prefixes there are of each length
   std::vector<Prefixes::iterator> touched_;  // prefixes with changed keys

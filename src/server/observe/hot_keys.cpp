@@ -30,9 +30,7 @@ HotKeys::ProcessTimes times_now() {
 }  // namespace
 
 HotKeys::HotKeys(Server& server)
-    : server_(server),
-      ticks_(0, base::KeyedTextHash{&server.environment().secret}),
-      bytes_(ticks_) {}
+    : server_(server), ticks_(server.environment().secret), bytes_(server.environment().secret) {}
 
 void HotKeys::start(Options options) {
   reset();
@@ -40,7 +38,7 @@ void HotKeys::start(Options options) {
   active_ = true;
   started_ms_ = server_.machine_ms();
   times_at_start_ = times_now();
-  server_.dispatcher().add_meter(*this);
+  server_.dispatcher().meters().add(*this);
 }
 
 bool HotKeys::stop() {
@@ -53,7 +51,7 @@ void HotKeys::end_at(int64_t machine_ms) {
   active_ = false;
   ended_ms_ = machine_ms;
   times_at_end_ = times_now();
-  server_.dispatcher().remove_meter(*this);
+  server_.dispatcher().meters().remove(*this);
 }
 
 void HotKeys::reset() {
@@ -108,28 +106,37 @@ void HotKeys::called(const MeteredCall& call) {
 }
 
 void HotKeys::add(Sums& sums, std::string_view key, uint64_t cost) {
-  const auto [sum, is_new] = sums.try_emplace(std::string(key), 0);
-  sum->second += cost;
-  if (!is_new || sums.size() < kMaxKeys) return;
-  // The lower half goes.
+  if (const auto known = sums.by_name.find(key); known != sums.by_name.end()) {
+    known->second += cost;
+    return;
+  }
+  sums.by_name.emplace(key, cost);
+  sums.name_bytes += key.size();
+  while (sums.by_name.size() >= kMaxKeys ||
+         (sums.name_bytes > kMaxNameBytes && sums.by_name.size() > options_->count))
+    forget_lowest(sums);
+}
+
+void HotKeys::forget_lowest(Sums& sums) const {
   std::vector<uint64_t> values;
-  values.reserve(sums.size());
-  for (const auto& [name, value] : sums) values.push_back(value);
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  size_t left = sums.size() / 2;
-  std::erase_if(sums, [&, least = *middle](const auto& each) {
-    if (each.second > least || left == 0) return false;
+  values.reserve(sums.by_name.size());
+  for (const auto& [name, value] : sums.by_name) values.push_back(value);
+  size_t left = values.size() - std::max(values.size() / 2, options_->count);
+  const auto last_to_go = values.begin() + static_cast<std::ptrdiff_t>(left - 1);
+  std::nth_element(values.begin(), last_to_go, values.end());
+  std::erase_if(sums.by_name, [&, most = *last_to_go](const auto& each) {
+    if (each.second > most || left == 0) return false;
     --left;
+    sums.name_bytes -= each.first.size();
     return true;
   });
 }
 
 HotKeys::Ranking HotKeys::highest(const Sums& sums) const {
   Ranking ranking(options_->count);
-  const auto end =
-      std::partial_sort_copy(sums.begin(), sums.end(), ranking.begin(), ranking.end(),
-                             [](const auto& a, const auto& b) { return a.second > b.second; });
+  const auto end = std::partial_sort_copy(
+      sums.by_name.begin(), sums.by_name.end(), ranking.begin(), ranking.end(),
+      [](const auto& a, const auto& b) { return a.second > b.second; });
   ranking.erase(end, ranking.end());
   return ranking;
 }

@@ -3,7 +3,8 @@
 // While it is active every call that names keys is counted, its cost divided among its keys:
 // commands of a transaction one by one, a script as a whole. Of each metric the keys with the
 // highest sums are known; others are forgotten when there are too many to hold, so that a sum may
-// lack what the key had before it was forgotten. Memory: at most kMaxKeys keys for each metric.
+// lack what the key had before it was forgotten. Memory: for each metric at most kMaxKeys keys, and
+// kMaxNameBytes of their names, unless those that are asked for are longer.
 #pragma once
 
 #include <cstddef>
@@ -26,6 +27,7 @@ class Server;
 class HotKeys final : public CallMeter {
  public:
   static constexpr size_t kMaxKeys = 4096;
+  static constexpr size_t kMaxNameBytes = 1024 * 1024;
 
   struct Options {
     bool cpu = false;
@@ -77,10 +79,20 @@ class HotKeys final : public CallMeter {
   void called(const MeteredCall& call) override;
 
  private:
-  using Sums = std::unordered_map<std::string, uint64_t, base::KeyedTextHash, std::equal_to<>>;
+  struct Sums {
+    explicit Sums(const base::HashSecret& secret) : by_name(0, base::KeyedTextHash{&secret}) {}
+    void clear() {
+      by_name.clear();
+      name_bytes = 0;
+    }
+    std::unordered_map<std::string, uint64_t, base::KeyedTextHash, std::equal_to<>> by_name;
+    size_t name_bytes = 0;
+  };
 
   bool is_wanted(std::string_view key) const;
-  static void add(Sums& sums, std::string_view key, uint64_t cost);
+  void add(Sums& sums, std::string_view key, uint64_t cost);
+  // Forgets the lower half, but keeps as many as are asked for. REQUIRES: there are more than that.
+  void forget_lowest(Sums& sums) const;
   Ranking highest(const Sums& sums) const;
   void end_at(int64_t machine_ms);
 

@@ -320,6 +320,13 @@ TEST_CASE("Whoever watches, tracks or waits hears of a rollback", "[checkpoint]"
     other.run("MULTI");
     CHECK(other.run("EXEC") == kNull3);
   }
+  SECTION("whoever rolls back and wants to hear nothing of its own changes") {
+    const std::string mode = GENERATE("NOLOOP", "BCAST NOLOOP");
+    client.run("SET key new");
+    other.run("CLIENT TRACKING ON " + mode);
+    other.run("GET key");
+    CHECK(other.run("CHECKPOINT ROLLBACK") == kOk + invalidated);
+  }
   SECTION("not of what did not change") {
     client.run("SET unrelated new");
     other.run("WATCH key");

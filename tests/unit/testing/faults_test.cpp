@@ -436,7 +436,7 @@ TEST_CASE("EXPIRE has the keys of a request go as if their time had come") {
   CHECK(client.run("GET lock") == kNull);
   CHECK(server.events() == "expired lock");
   CHECK(stream.take() == "DEL lock");
-  CHECK(server.server.environment().expired_keys == 1);
+  CHECK(server.server.environment().figures.expired_keys == 1);
   // A key without a deadline goes as well; one that is not there is no matter.
   server.fault("COMMAND mget DO EXPIRE");
   CHECK(client.run("MGET other nothing") == tests::array({std::string(kNull), std::string(kNull)}));
@@ -659,17 +659,35 @@ TEST_CASE("Messages follow a reply that trickles") {
   }
 }
 
-TEST_CASE("Messages come before a reply that is held back") {
+TEST_CASE("Messages follow a reply that is held back") {
   FaultyServer server;
   TestClient client(server, 3);
-  client.run("SUBSCRIBE news");
-  server.fault("DO DELAY-REPLY 10");
-  CHECK(client.run("GET a") == "");
-  server.admin.run("FAULT CLEAR");
-  server.admin.run("PUBLISH news first");
-  server.pass_ms(10);
-  CHECK(client.take_output() ==
-        ">" + bulks({"message", "news", "first"}).substr(1) + std::string(tests::kNull3));
+  client.run("CLIENT TRACKING ON");
+  server.admin.run("SET a old");
+  server.fault("COMMAND get COMMAND subscribe DO DELAY-REPLY 10");
+  SECTION("the value of a key that has changed since") {
+    CHECK(client.run("GET a") == "");
+    server.admin.run("SET a new");
+    server.pass_ms(10);
+    CHECK(client.take_output() == bulk("old") + ">2\r\n" + bulk("invalidate") + bulks({"a"}));
+  }
+  SECTION("a subscription") {
+    CHECK(client.run("SUBSCRIBE news") == "");
+    server.admin.run("PUBLISH news first");
+    server.pass_ms(10);
+    CHECK(client.take_output() == ">3\r\n" + bulk("subscribe") + bulk("news") + integer(1) + ">" +
+                                      bulks({"message", "news", "first"}).substr(1));
+  }
+  SECTION("as many as the client's limit of output allows") {
+    server.admin.run("CONFIG SET client-output-buffer-limit 'pubsub 100kb 0 0'");
+    CHECK(client.run("SUBSCRIBE news") == "");
+    const std::string publish = "PUBLISH news " + std::string(60'000, 'x');
+    CHECK(server.admin.run(publish) == integer(1));
+    CHECK_FALSE(is_ending(client));
+    server.admin.run(publish);
+    server.pass_ms(1);
+    CHECK(server.admin.run(publish) == integer(0));
+  }
 }
 
 TEST_CASE("Whoever hangs is sent no messages either") {

@@ -108,6 +108,17 @@ TEST_CASE("HOTKEYS forgets the cheap keys when there are too many", "[hotkeys]")
   CHECK(has(server.run("HOTKEYS GET"), bulk("by-net-bytes") + "*2\r\n" + bulk("hot")));
 }
 
+TEST_CASE("HOTKEYS keeps no more of long names than it tells", "[hotkeys]") {
+  HotServer server;
+  server.run("HOTKEYS START METRICS 1 NET COUNT 2");
+  const std::string hot(30'000, 'h');
+  for (int i = 0; i < 50; ++i) server.run("GET " + hot);
+  const size_t before = server.server.used_memory();
+  for (int i = 0; i < 1000; ++i) server.run("GET " + std::string(30'000, 'k') + std::to_string(i));
+  CHECK(server.server.used_memory() < before + 8 * server::HotKeys::kMaxNameBytes);
+  CHECK(has(server.run("HOTKEYS GET"), bulk("by-net-bytes") + "*4\r\n" + bulk(hot)));
+}
+
 namespace {
 
 // A node of a cluster that has all slots but the last.
