@@ -29,8 +29,13 @@ struct Connection::Stream {
 
 namespace {
 
-// Maximum pieces of one write call.
+// Maximum pieces of one write call, and bytes: what the kernel copies in one go ought to be in the
+// processor's cache still when it is copied out again.
 constexpr size_t kMaxPieces = 64;
+constexpr size_t kMaxSent = 512 * 1024;
+// From so many bytes on the rest waits for the next turn, although the socket takes more: a client
+// that reads as fast as it is written to would hold up all others.
+constexpr size_t kMaxSentInTurn = 4 * 1024 * 1024;
 
 // Kept input up to this size is copied in front of the next read, in the shared buffer, so that
 // reads stay large and the connection's own buffer small.
@@ -79,6 +84,21 @@ std::string format_address(const sockaddr_storage& address) {
   const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
   uv_ip6_name(&v6, ip, sizeof(ip));
   return "[" + std::string(ip) + "]:" + std::to_string(ntohs(v6.sin6_port));
+}
+
+// The front of the buffer, as much as one write call takes. Returns the number of pieces.
+size_t gather_for_write(const resp::OutputBuffer& buffer, uv_buf_t (&pieces)[kMaxPieces]) {
+  const size_t count = buffer.gather(pieces, kMaxPieces);
+  if (buffer.size() <= kMaxSent) return count;
+  size_t left = kMaxSent;
+  for (size_t i = 0; i < count; ++i) {
+    if (pieces[i].len >= left) {
+      pieces[i].len = left;
+      return i + 1;
+    }
+    left -= pieces[i].len;
+  }
+  return count;
 }
 
 // Writes directly to the socket, because the loop's write(2) takes a longer path through the
@@ -424,15 +444,17 @@ void Connection::flush() {
   }
   if (layer_ != nullptr) [[unlikely]]
     return flush_layer();
-  if (drain(in_flight_) && drain(out_)) return handler_->on_flushed();
+  size_t allowed = kMaxSentInTurn;
+  if (drain(in_flight_, &allowed) && drain(out_, &allowed)) return handler_->on_flushed();
   if (in_flight_.empty()) in_flight_.swap(out_);
   wait_to_write();
 }
 
 // The same through the layer: only so much is encrypted as the socket may take soon.
 void Connection::flush_layer() {
+  size_t allowed = kMaxSentInTurn;
   for (;;) {
-    if (!drain(in_flight_)) return wait_to_write();
+    if (!drain(in_flight_, &allowed)) return wait_to_write();
     if (layer_->wire().empty()) encrypt_some();
     if (layer_->wire().empty()) break;
     in_flight_.swap(layer_->wire());
@@ -495,16 +517,20 @@ void Connection::flush_held() {
   flush();
 }
 
-// Sends from the buffer until it is empty. False when the socket takes no more, or has failed: who
-// flushes is not told of that but by the loop, in a later turn, which tries once more.
-bool Connection::drain(resp::OutputBuffer& buffer) {
+// Sends from the buffer until it is empty, `allowed` bytes at most, or up to kMaxSent more. False
+// when something is left: the socket takes no more, or has failed. Who flushes is not told of that
+// but by the loop, in a later turn, which tries once more.
+bool Connection::drain(resp::OutputBuffer& buffer, size_t* allowed) {
   while (!buffer.empty()) {
+    if (*allowed == 0) return false;
     uv_buf_t pieces[kMaxPieces];
-    const size_t count = buffer.gather(pieces, kMaxPieces);
+    const size_t count = gather_for_write(buffer, pieces);
     const ssize_t written = send_pieces(descriptor(), pieces, count);
     if (written < 0) return false;
-    count_sent(static_cast<size_t>(written));
-    buffer.take(static_cast<size_t>(written));
+    const auto sent = static_cast<size_t>(written);
+    *allowed -= std::min(*allowed, sent);
+    count_sent(sent);
+    buffer.take(sent);
   }
   return true;
 }
@@ -513,7 +539,7 @@ bool Connection::drain(resp::OutputBuffer& buffer) {
 void Connection::wait_to_write() {
   in_flight_.leave_pool();
   uv_buf_t pieces[kMaxPieces];
-  const size_t count = in_flight_.gather(pieces, kMaxPieces);
+  const size_t count = gather_for_write(in_flight_, pieces);
   offered_ = 0;
   for (size_t i = 0; i < count; ++i) offered_ += pieces[i].len;
   writing_ = true;
@@ -521,6 +547,7 @@ void Connection::wait_to_write() {
   const int status = uv_write(&stream_->write, &stream_->stream, pieces,
                               static_cast<unsigned>(count), [](uv_write_t* request, int result) {
                                 auto* self = static_cast<Connection*>(request->data);
+                                self->loop_.begin_work();
                                 self->writing_ = false;
                                 if (self->closing_) return;
                                 if (result != 0) return self->handler_->on_disconnect();
@@ -528,9 +555,8 @@ void Connection::wait_to_write() {
                                 self->in_flight_.take(self->offered_);
                                 self->flush();
                               });
-  if (status == 0) return;
-  writing_ = false;
-  handler_->on_disconnect();
+  // libuv refuses only what is closed or cannot be written to.
+  LK_ASSERT(status == 0);
 }
 
 size_t Connection::pending_output() const {

@@ -200,7 +200,7 @@ class Connection {
   void take_back_given();
   static constexpr size_t kNotHeld = static_cast<size_t>(-1);
   static constexpr size_t kNotListed = static_cast<size_t>(-1);
-  bool drain(resp::OutputBuffer& buffer);
+  bool drain(resp::OutputBuffer& buffer, size_t* allowed);
   void flush_layer();
   void encrypt_some();
   void count_sent(size_t size);

@@ -213,19 +213,25 @@ void Waker::wake() {
 }
 
 struct SignalWatcher::Handle : HandleOwner {
-  explicit Handle(std::function<void()> call_back) : callback(std::move(call_back)) {}
+  Handle(Loop& its_loop, std::function<void()> call_back)
+      : loop(its_loop), callback(std::move(call_back)) {}
 
+  Loop& loop;
   uv_signal_t signal{};
   std::function<void()> callback;
 };
 
 SignalWatcher::SignalWatcher(Loop& loop, int signal_number, std::function<void()> callback)
-    : handle_(new Handle(std::move(callback))) {
+    : handle_(new Handle(loop, std::move(callback))) {
   uv_signal_init(loop.handle(), &handle_->signal);
   handle_->signal.data = handle_;
   uv_signal_start(
       &handle_->signal,
-      [](uv_signal_t* signal, int) { static_cast<Handle*>(signal->data)->callback(); },
+      [](uv_signal_t* signal, int) {
+        auto* handle = static_cast<Handle*>(signal->data);
+        handle->loop.begin_work();
+        handle->callback();
+      },
       signal_number);
 }
 

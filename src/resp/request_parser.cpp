@@ -117,6 +117,44 @@ RequestParser::Status RequestParser::parse(std::span<char> input, const Limits& 
   return status;
 }
 
+RequestParser::Header RequestParser::read_count(const char* at, const char* end,
+                                                const Limits& limits, int64_t* count,
+                                                const char** next) {
+  *count = short_header(at, end, next);
+  if (*count < 0) {
+    std::string_view line;
+    if (take_line(at + 1, end, &line, next) == Line::kIncomplete)
+      return static_cast<size_t>(end - at) > kMaxLine ? failed("too big mbulk count string")
+                                                      : Header::kIncomplete;
+    if (!base::parse_int64(line, count) || *count > INT_MAX)
+      return failed("invalid multibulk length");
+  }
+  if (limits.strict_breaks && (*next)[-1] != '\n') return failed(kNoBreak);
+  if (*count > kMaxUnauthenticatedArguments && !limits.authenticated)
+    return failed("unauthenticated multibulk length");
+  return Header::kRead;
+}
+
+RequestParser::Header RequestParser::read_bulk_size(const char* at, const char* end,
+                                                    const Limits& limits, int64_t* size,
+                                                    const char** next) {
+  *size = at < end && *at == '$' ? short_header(at, end, next) : -1;
+  if (*size < 0) {
+    std::string_view line;
+    if (take_line(at, end, &line, next) == Line::kIncomplete)
+      return static_cast<size_t>(end - at) > kMaxLine ? failed("too big bulk count string")
+                                                      : Header::kIncomplete;
+    if (*at != '$') return failed(std::string("expected '$', got '") + *at + "'");
+    if (!base::parse_int64(line.substr(1), size) || *size < 0 ||
+        static_cast<uint64_t>(*size) > limits.max_bulk_size)
+      return failed("invalid bulk length");
+  }
+  if (limits.strict_breaks && (*next)[-1] != '\n') return failed(kNoBreak);
+  if (*size > kMaxUnauthenticatedBulk && !limits.authenticated)
+    return failed("unauthenticated bulk length");
+  return Header::kRead;
+}
+
 RequestParser::Status RequestParser::parse_array(std::span<char> input, const Limits& limits,
                                                  Arguments& arguments, size_t* consumed) {
   const char* base = input.data();
@@ -126,23 +164,14 @@ RequestParser::Status RequestParser::parse_array(std::span<char> input, const Li
   // Arguments go directly to the caller; those of a request that arrived in pieces are kept until
   // it is complete.
   const bool resuming = remaining_ > 0;
-  std::string_view line;
   wanted_size_ = 0;
 
   if (!resuming) {
-    const char* next;
-    int64_t count = short_header(at, end, &next);
-    if (count < 0) {
-      if (take_line(at + 1, end, &line, &next) == Line::kIncomplete) {
-        if (input.size() > kMaxLine) return fail("too big mbulk count string");
-        return Status::kIncomplete;
-      }
-      if (!base::parse_int64(line, &count) || count > INT_MAX)
-        return fail("invalid multibulk length");
-    }
-    if (limits.strict_breaks && next[-1] != '\n') return fail(kNoBreak);
-    if (count > kMaxUnauthenticatedArguments && !limits.authenticated)
-      return fail("unauthenticated multibulk length");
+    const char* next = nullptr;
+    int64_t count = 0;
+    const Header header = read_count(at, end, limits, &count, &next);
+    if (header != Header::kRead) [[unlikely]]
+      return header == Header::kFailed ? Status::kError : Status::kIncomplete;
     if (count <= 0) {
       *consumed = static_cast<size_t>(next - base);
       return Status::kRequest;
@@ -154,21 +183,11 @@ RequestParser::Status RequestParser::parse_array(std::span<char> input, const Li
   while (remaining_ > 0) {
     if (bulk_size_ < 0) {
       const char* next = nullptr;
-      int64_t size = at < end && *at == '$' ? short_header(at, end, &next) : -1;
-      if (size < 0) {
-        if (take_line(at, end, &line, &next) == Line::kIncomplete) {
-          if (static_cast<size_t>(end - at) > kMaxLine) return fail("too big bulk count string");
-          break;
-        }
-        if (*at != '$') return fail(std::string("expected '$', got '") + *at + "'");
-        if (!base::parse_int64(line.substr(1), &size) || size < 0 ||
-            static_cast<uint64_t>(size) > limits.max_bulk_size) {
-          return fail("invalid bulk length");
-        }
-      }
-      if (limits.strict_breaks && next[-1] != '\n') return fail(kNoBreak);
-      if (size > kMaxUnauthenticatedBulk && !limits.authenticated)
-        return fail("unauthenticated bulk length");
+      int64_t size = 0;
+      const Header header = read_bulk_size(at, end, limits, &size, &next);
+      if (header == Header::kFailed) [[unlikely]]
+        return Status::kError;
+      if (header == Header::kIncomplete) break;
       bulk_size_ = size;
       at = next;
     }

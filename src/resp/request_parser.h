@@ -66,12 +66,23 @@ class RequestParser {
                      size_t* consumed);
   Status parse_inline(std::span<char> input, const Limits& limits, Arguments& arguments,
                       size_t* consumed);
+  enum class Header : uint8_t { kRead, kIncomplete, kFailed };
+  // Read the header at `at`: of a request, with the number of its arguments, and of an argument,
+  // with its size in bytes. `next`: behind it.
+  Header read_count(const char* at, const char* end, const Limits& limits, int64_t* count,
+                    const char** next);
+  Header read_bulk_size(const char* at, const char* end, const Limits& limits, int64_t* size,
+                        const char** next);
   Status suspend(size_t position, const char* base, Arguments& arguments, size_t first);
   void remember(size_t offset, size_t size) {
     partial_.push_back({offset, size});
     partial_bytes_ += size;
   }
   Status fail(std::string_view reason);
+  Header failed(std::string_view reason) {
+    fail(reason);
+    return Header::kFailed;
+  }
 
   // State of an incomplete array request.
   size_t position_ = 0;     // bytes already parsed

@@ -95,47 +95,52 @@ void RequestPump::advance(Client& client, std::span<char> bytes, size_t* consume
     client.master->applied({bytes.data() + begin, end - begin});
 }
 
+resp::RequestParser::Limits RequestPump::limits_for(const Client& client) const {
+  const bool is_valkey_91 = server_.edition().is_valkey_since({9, 1});
+  return {.max_bulk_size = client.has(kClientMaster)
+                               ? kMaxOfMaster
+                               : static_cast<size_t>(server_.settings().proto_max_bulk_len),
+          .authenticated = !client.has(kClientNeedsAuth),
+          .strict_breaks = is_valkey_91,
+          .joins_quotes = is_valkey_91};
+}
+
+resp::RequestParser::Status RequestPump::parse_batch(Client& client, std::span<char> bytes,
+                                                     size_t* consumed) {
+  using Status = resp::RequestParser::Status;
+  batch_.words.clear();
+  batch_.requests.clear();
+  const resp::RequestParser::Limits limits = limits_for(client);
+  const size_t most = limits.authenticated ? static_cast<size_t>(server_.settings().lookahead) : 1;
+  size_t position = *consumed;
+  while (batch_.requests.size() < most && position < bytes.size()) {
+    const size_t first = batch_.words.size();
+    size_t used = 0;
+    const Status status = client.parser.parse(bytes.subspan(position), limits, batch_.words, &used);
+    if (status != Status::kRequest) return status;
+    const size_t count = batch_.words.size() - first;
+    // The master sends no inline requests.
+    if (client.has(kClientMaster) && bytes[position] != '*' && count > 0) [[unlikely]]
+      return Status::kError;
+    position += used;
+    if (count > 0) {
+      batch_.requests.push_back({.first = first, .count = count, .end = position});
+    } else if (batch_.requests.empty()) {
+      advance(client, bytes, consumed, position);
+    } else {
+      batch_.requests.back().end = position;
+    }
+  }
+  return Status::kRequest;
+}
+
 size_t RequestPump::run(Client& client, std::span<char> bytes) {
   using Status = resp::RequestParser::Status;
   server_.dispatcher().begin_batch();
-
   size_t consumed = 0;
   Status status = Status::kRequest;
-  const bool is_valkey_91 = server_.edition().is_valkey_since({9, 1});
   while (status == Status::kRequest && consumed < bytes.size() && !stopped(client)) {
-    batch_.words.clear();
-    batch_.requests.clear();
-    const resp::RequestParser::Limits limits{
-        .max_bulk_size = client.has(kClientMaster)
-                             ? kMaxOfMaster
-                             : static_cast<size_t>(server_.settings().proto_max_bulk_len),
-        .authenticated = !client.has(kClientNeedsAuth),
-        .strict_breaks = is_valkey_91,
-        .joins_quotes = is_valkey_91,
-    };
-    const size_t most =
-        limits.authenticated ? static_cast<size_t>(server_.settings().lookahead) : 1;
-    size_t position = consumed;
-    while (batch_.requests.size() < most && position < bytes.size()) {
-      const size_t first = batch_.words.size();
-      size_t used = 0;
-      status = client.parser.parse(bytes.subspan(position), limits, batch_.words, &used);
-      if (status != Status::kRequest) break;
-      if (client.has(kClientMaster) && bytes[position] != '*' && batch_.words.size() > first)
-          [[unlikely]] {
-        status = Status::kError;
-        break;
-      }
-      position += used;
-      const size_t count = batch_.words.size() - first;
-      if (count > 0) {
-        batch_.requests.push_back({first, count, position, nullptr, nullptr, 0, nullptr, 0});
-      } else if (batch_.requests.empty()) {
-        advance(client, bytes, &consumed, position);
-      } else {
-        batch_.requests.back().end = position;
-      }
-    }
+    status = parse_batch(client, bytes, &consumed);
     prefetch(client);
     may_take_long(client) ? execute_in_task(client, bytes, &consumed)
                           : execute_all(client, bytes, &consumed);

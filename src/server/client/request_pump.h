@@ -36,11 +36,12 @@ class RequestPump {
     size_t first;  // argument
     size_t count;
     size_t end;  // offset in the input behind it
-    Command* command;
-    store::Keyspace* keyspace;
-    uint64_t hash;
-    const store::Value* value;
-    uint64_t element_hash;
+    // What prefetch() has found out.
+    Command* command = nullptr;
+    store::Keyspace* keyspace = nullptr;
+    uint64_t hash = 0;
+    const store::Value* value = nullptr;
+    uint64_t element_hash = 0;
   };
   // Requests that have been parsed, and are executed together.
   struct Batch {
@@ -57,6 +58,10 @@ class RequestPump {
   };
 
   size_t run(Client& client, std::span<char> bytes);
+  resp::RequestParser::Limits limits_for(const Client& client) const;
+  // Parses from `*consumed` on what is to be executed together into batch_. Gives kRequest when the
+  // batch is full or the input ends with a request, else what is wrong behind the batch.
+  resp::RequestParser::Status parse_batch(Client& client, std::span<char> bytes, size_t* consumed);
   void prefetch(Client& client);
   // The same for the elements of values that requests name, where the commands' rows tell.
   void prefetch_elements();
