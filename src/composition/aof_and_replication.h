@@ -16,7 +16,7 @@ namespace latchkey::composition {
 //   * the offset of the stream is counted in bytes by replication while there is a stream for
 //     replicas, and in requests by the file otherwise (Stream::on_counting);
 //   * WAITAOF counts the replicas that have synced up to an offset, and has them asked how far they
-//     are (Aof::set_replica_disks);
+//     are (AofWaits::set_replica_disks);
 //   * WAITAOF is served when replicas have answered (Replication::on_acknowledged);
 //   * a replica tells its master how far its own file is synced (Replication::on_synced_offset).
 //

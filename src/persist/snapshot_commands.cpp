@@ -33,49 +33,74 @@ void lastsave(CommandContext& ctx) {
   ctx.server.layer<Persistence>().snapshots().last_save_command(ctx);
 }
 
-void debug_reload(CommandContext& ctx) {
+struct ReloadOrder {
   bool save_first = true;
   bool empty_first = true;
   Loading::FileOptions options;
+};
+
+bool read_reload(CommandContext& ctx, ReloadOrder* order) {
   for (ArgReader words(ctx.args, 2); words.more();) {
     if (words.word("MERGE")) {
-      options.replace_existing = true;
+      order->options.replace_existing = true;
     } else if (words.word("NOFLUSH")) {
-      empty_first = false;
+      order->empty_first = false;
     } else if (words.word("NOSAVE")) {
-      save_first = false;
+      order->save_first = false;
     } else {
-      return ctx.reply.error(
-          "ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options.");
+      ctx.reply.error("ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options.");
+      return false;
     }
   }
+  return true;
+}
+
+// Both give nothing when they have replied an error, and left the dataset as it was.
+std::optional<Loading::Result> reload_from_file(CommandContext& ctx, const ReloadOrder& order) {
   Server& server = ctx.server;
-  if (refuses_reload(ctx)) return;
   Persistence& persistence = server.layer<Persistence>();
-  // A space, which has no files, goes by memory instead.
-  const bool in_memory = (server.state() & kStateSpace) != 0;
-  std::string bytes;
-  if (in_memory && !save_first)
-    return ctx.reply.error("ERR NOSAVE is not available in a space, which has no file to load");
-  if (in_memory) {
-    StringSink sink(bytes);
-    write_dataset(sink, server, write_options(server));
-  } else if (save_first && !persistence.snapshots().save()) {
-    return ctx.reply.error("ERR");
+  if (order.save_first && !persistence.snapshots().save()) {
+    ctx.reply.error("ERR");
+    return std::nullopt;
   }
-  const std::string path = server.config().directory().path_of(server.settings().dbfilename);
-  if (!in_memory && !persistence.loading().may_load(path)) return ctx.reply.error(kCannotLoad);
-  if (empty_first) forget_dataset(server);
-  std::vector<DroppedKey> dropped;
-  options.dropped = &dropped;
+  const std::string& name = server.settings().dbfilename;
+  if (!persistence.loading().may_load(server.config().directory().path_of(name))) {
+    ctx.reply.error(kCannotLoad);
+    return std::nullopt;
+  }
+  if (order.empty_first) forget_dataset(server);
+  return persistence.loading().load_snapshot(name, order.options);
+}
+
+// For a space, which has no files.
+std::optional<Loading::Result> reload_in_memory(CommandContext& ctx, const ReloadOrder& order) {
+  Server& server = ctx.server;
+  if (!order.save_first) {
+    ctx.reply.error("ERR NOSAVE is not available in a space, which has no file to load");
+    return std::nullopt;
+  }
+  std::string bytes;
+  StringSink sink(bytes);
+  write_dataset(sink, server, write_options(server));
+  if (order.empty_first) forget_dataset(server);
   MemorySource source(bytes);
-  const Loading::Result result =
-      in_memory ? persistence.loading().load_from(source, bytes.size(), options)
-                : persistence.loading().load_snapshot(server.settings().dbfilename, options);
+  return server.layer<Persistence>().loading().load_from(source, bytes.size(), order.options);
+}
+
+void debug_reload(CommandContext& ctx) {
+  Server& server = ctx.server;
+  ReloadOrder order;
+  if (!read_reload(ctx, &order) || refuses_reload(ctx)) return;
+  std::vector<DroppedKey> dropped;
+  order.options.dropped = &dropped;
+  const std::optional<Loading::Result> result = (server.state() & kStateSpace) != 0
+                                                    ? reload_in_memory(ctx, order)
+                                                    : reload_from_file(ctx, order);
+  if (!result) return;
   // Replicas and the append-only file still have the keys that have expired meanwhile.
   for (const auto& [database, key] : dropped)
     server.propagation().add_removal(database, key, /*lazily=*/false);
-  if (result != Loading::Result::kDone) return ctx.reply.error(kCannotLoad);
+  if (*result != Loading::Result::kDone) return ctx.reply.error(kCannotLoad);
   server.log().notice("DB reloaded by DEBUG RELOAD");
   ctx.reply.ok();
 }

@@ -142,9 +142,7 @@ void calls_wait(CommandContext& ctx) {
   int64_t wanted = 0;
   int64_t deadline_ms = 0;
   if (!ctx.read_int64_in(arguments.next(), 0, kMaxInteger, &wanted)) return;
-  if (!ctx.read_timeout_ms(arguments.next(), &deadline_ms)) return;
-  // A timeout of zero waits without end.
-  if (deadline_ms == ctx.now_ms()) deadline_ms = 0;
+  if (!ctx.read_wait_ms(arguments.next(), &deadline_ms)) return;
   Selector selector;
   if (!read_selector(ctx, arguments, &selector)) return;
   ctx.server.layer<Calls>().wait(ctx, std::move(selector), static_cast<uint64_t>(wanted),

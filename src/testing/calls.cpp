@@ -5,6 +5,7 @@
 
 #include "server/client/client.h"
 #include "server/command/command_table.h"
+#include "server/command/dispatcher.h"
 #include "server/command/redaction.h"
 #include "server/server.h"
 #include "testing/reply_text.h"
@@ -72,11 +73,9 @@ void Calls::wait(CommandContext& ctx, Selector selector, uint64_t wanted, int64_
 }
 
 void Calls::answer(const Waiter& waiter) {
-  Client* client = server_.clients().find(waiter.client_id);
-  if (client == nullptr) return;
-  if (!client->has(kClientReplyOff | kClientReplySkip))
-    client->reply.integer(static_cast<int64_t>(waiter.count));
-  client->unblock(BlockEnd::kUnblocked, /*served=*/true);
+  server_.dispatcher().answer_waiting(waiter.client_id, [&waiter](Client& client) {
+    client.reply.integer(static_cast<int64_t>(waiter.count));
+  });
 }
 
 uint64_t Calls::begin(const Call& call) {

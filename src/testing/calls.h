@@ -48,7 +48,6 @@ class Calls final : public server::CallListener {
   void start(size_t most);
   // Whoever waits is answered.
   void stop();
-  bool is_recording() const { return recording_; }
   // Drops all records.
   void reset();
 

@@ -85,16 +85,11 @@ void move(CommandContext& ctx, ClockControl::Move::Kind kind, int64_t us) {
   const uint64_t id = ctx.client.id;
   ctx.client.wait(
       {.deadline_ms = 0, .may_unblock = false, .outlives_role = true, .ended = nullptr});
-  server.layer<ClockControl>().start({kind, us, [&server, id] {
-                                        Client* client = server.clients().find(id);
-                                        if (client == nullptr || !client->has(kClientBlocked))
-                                          return;
-                                        const size_t mark = client->out().mark();
-                                        if (!client->has(kClientReplyOff | kClientReplySkip))
-                                          reply_time(client->reply, server.data_clock());
-                                        server.dispatcher().note_late_reply(*client, mark);
-                                        client->unblock(BlockEnd::kUnblocked, /*served=*/true);
-                                      }});
+  const auto answer = [&server, id] {
+    server.dispatcher().answer_waiting(
+        id, [&server](Client& client) { reply_time(client.reply, server.data_clock()); });
+  };
+  server.layer<ClockControl>().start({kind, us, answer});
 }
 
 void clock_advance(CommandContext& ctx) {

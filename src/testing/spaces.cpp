@@ -316,12 +316,12 @@ void Spaces::make(const Move& move) {
   if (!target) {
     // It was dropped meanwhile, and cannot be made again: the request runs where it came, and says
     // so.
-    client->unblock(server::BlockEnd::kUnblocked, /*served=*/true);
+    client->unblock(server::BlockEnd::kServed);
     return;
   }
   if (Space* space = space_of(**target); space != nullptr) wake(*space);
   move.from->enter();
-  client->unblock(server::BlockEnd::kUnblocked, /*served=*/true);
+  client->unblock(server::BlockEnd::kServed);
   client->move_to(**target);
 }
 

@@ -84,7 +84,7 @@ class SlotIndexCheck final : public CallMeter {
 template <typename Check>
 void set_check(CommandContext& ctx) {
   constexpr size_t kArgument = 2;
-  ctx.server.dispatcher().set_checker(
+  ctx.server.dispatcher().meters().set_checker(
       is_on(ctx.args[kArgument]) ? std::make_unique<Check>(ctx.server) : nullptr);
   ctx.reply.ok();
 }

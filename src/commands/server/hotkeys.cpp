@@ -112,7 +112,7 @@ bool read_options(CommandContext& ctx, HotKeys::Options* options) {
 }
 
 void hotkeys_start(CommandContext& ctx) {
-  HotKeys& hot_keys = ctx.server.dispatcher().hot_keys();
+  HotKeys& hot_keys = ctx.server.dispatcher().meters().hot_keys();
   if (hot_keys.is_active())
     return ctx.reply.error("ERR hotkey tracking session already in progress");
   HotKeys::Options options;
@@ -155,7 +155,7 @@ void reply_ranking(CommandContext& ctx, std::string_view name, const HotKeys::Ra
 }
 
 void hotkeys_get(CommandContext& ctx) {
-  HotKeys& hot_keys = ctx.server.dispatcher().hot_keys();
+  HotKeys& hot_keys = ctx.server.dispatcher().meters().hot_keys();
   const bool active = hot_keys.is_active();
   if (hot_keys.is_empty()) return ctx.reply.null();
   const HotKeys::Options& options = hot_keys.options();
@@ -210,11 +210,11 @@ void hotkeys_get(CommandContext& ctx) {
 // --- The others ---------------------------------------------------------------------------------
 
 void hotkeys_stop(CommandContext& ctx) {
-  ctx.server.dispatcher().hot_keys().stop() ? ctx.reply.ok() : ctx.reply.null();
+  ctx.server.dispatcher().meters().hot_keys().stop() ? ctx.reply.ok() : ctx.reply.null();
 }
 
 void hotkeys_reset(CommandContext& ctx) {
-  HotKeys& hot_keys = ctx.server.dispatcher().hot_keys();
+  HotKeys& hot_keys = ctx.server.dispatcher().meters().hot_keys();
   if (hot_keys.is_active())
     return ctx.reply.error("ERR hotkey tracking session in progress, stop tracking first");
   hot_keys.reset();

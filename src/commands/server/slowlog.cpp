@@ -90,7 +90,7 @@ void slowlog_help(CommandContext& ctx) {
 // Null when an error has been sent.
 CommandLog* read_type(CommandContext& ctx, std::string_view type) {
   if (is_word(type, "SLOW")) return &ctx.server.slow_log();
-  LargeCalls& large = ctx.server.dispatcher().large_calls();
+  LargeCalls& large = ctx.server.dispatcher().meters().large_calls();
   if (is_word(type, "LARGE-REQUEST")) return &large.requests();
   if (is_word(type, "LARGE-REPLY")) return &large.replies();
   ctx.reply.error("ERR type should be one of the following: slow, large-request, large-reply");

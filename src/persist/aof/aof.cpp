@@ -28,18 +28,35 @@ namespace {
 constexpr int kMaxTries = 10;
 constexpr int64_t kTryAgainMs = 1000;
 constexpr double kMicroseconds = 1'000'000;
-constexpr char kNeedsAof[] =
-    "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.";
 
 // Whether a unit of propagated commands is open whose changes are in the dataset already: of a
 // transaction or script, or of a request that has propagated something. A base that is forked now
 // would have these changes, and the increment behind it would get their commands again.
 bool is_amid_unit(Server& server) {
-  if (server.dispatcher().in_nested_call()) return true;
-  Propagation::Unit unit = server.propagation().put_aside();
-  const bool has_commands = !unit.commands.empty();
-  server.propagation().put_back(std::move(unit));
-  return has_commands;
+  return server.dispatcher().in_nested_call() || server.propagation().has_open_commands();
+}
+
+struct AofSizes {
+  uint64_t base = 0;   // bytes of the base
+  uint64_t total = 0;  // bytes of all files
+};
+
+// Nothing, with the reason logged, when one of the files is not there.
+std::optional<AofSizes> measure(const std::vector<AofFile>& files, const std::string& directory,
+                                base::Logger& log) {
+  AofSizes sizes;
+  for (const AofFile& file : files) {
+    struct stat status {};
+    if (stat((directory + file.name).c_str(), &status) != 0) {
+      log.warning("Unable to obtain the AOF file " + file.name +
+                  " length. stat: " + strerror(errno));
+      return std::nullopt;
+    }
+    const auto bytes = static_cast<uint64_t>(status.st_size);
+    sizes.total += bytes;
+    if (file.type == AofFileType::kBase) sizes.base += bytes;
+  }
+  return sizes;
 }
 
 }  // namespace
@@ -51,7 +68,8 @@ Aof::Aof(Server& server, BackgroundChild& child)
       directory_(server, worker_),
       file_(server, worker_),
       rewrite_(server, directory_, file_, child),
-      loader_(server) {
+      loader_(server),
+      waits_(server, *this) {
   server.on_turn_end(TurnEnd::kAppendOnlyFile, [this] { file_.flush(); });
   server.config().on_change({"appendonly"}, [this] { return setting_changed(); });
   server.config().on_change({"aof-disable-auto-gc"}, [this]() -> base::Result<> {
@@ -65,7 +83,7 @@ Aof::Aof(Server& server, BackgroundChild& child)
         DiskError::kAppendOnlyFile,
         problem.empty() ? std::string() : "MISCONF Errors writing to the AOF file: " + problem);
   });
-  file_.on_synced([this] { serve_waiting(); });
+  file_.on_synced([this] { waits_.serve(); });
   rewrite_.on_start_needed([this] { return purpose(); });
   rewrite_.on_ended([this](bool done) { rewrite_ended(done); });
 }
@@ -123,21 +141,11 @@ Loading::Result Aof::load_files(const AofManifest& manifest, const std::string& 
   std::vector<AofFile> files;
   if (manifest.base()) files.push_back(*manifest.base());
   files.insert(files.end(), manifest.increments().begin(), manifest.increments().end());
-  uint64_t total_bytes = 0;
-  uint64_t base_bytes = 0;
-  for (const AofFile& file : files) {
-    struct stat status {};
-    if (stat((directory + file.name).c_str(), &status) != 0) {
-      log.warning("Unable to obtain the AOF file " + file.name +
-                  " length. stat: " + strerror(errno));
-      return Loading::Result::kFailed;
-    }
-    total_bytes += static_cast<uint64_t>(status.st_size);
-    if (file.type == AofFileType::kBase) base_bytes = total_bytes;
-  }
+  const auto sizes = measure(files, directory, log);
+  if (!sizes) return Loading::Result::kFailed;
 
-  LoadingScope scope(server_, figures, total_bytes);
-  server_.propagation().set_muted(true);
+  LoadingScope scope(server_, figures, sizes->total);
+  const Propagation::MuteScope muted(server_.propagation());
   uint64_t done_bytes = 0;
   auto result = AofLoader::Result::kDone;
   for (const AofFile& file : files) {
@@ -160,11 +168,10 @@ Loading::Result Aof::load_files(const AofManifest& manifest, const std::string& 
              is_base ? "base" : "incr", file.name.c_str(),
              static_cast<double>(took_us) / kMicroseconds);
   }
-  server_.propagation().set_muted(false);
   if (result == AofLoader::Result::kStopped) return Loading::Result::kStopped;
   if (result == AofLoader::Result::kFailed) return Loading::Result::kFailed;
   file_.set_dataset_bytes(done_bytes);
-  rewrite_.set_base_bytes(base_bytes);
+  rewrite_.set_base_bytes(sizes->base);
   return Loading::Result::kDone;
 }
 
@@ -302,7 +309,7 @@ void Aof::switch_off() {
   rewrite_.cancel();
   file_.confirm(false);
   state_ = State::kOff;
-  refuse_waiting();
+  waits_.refuse();
 }
 
 void Aof::begin_replacement() {
@@ -478,88 +485,6 @@ void Aof::end_backup() {
 bool Aof::sync() {
   file_.flush(AppendOnlyFile::Wait::kForDisk);
   return file_.buffered_bytes() == 0 && file_.sync_now();
-}
-
-// --- Waiting -------------------------------------------------------------------------------------
-
-int64_t Aof::copies_here(int64_t offset) const {
-  return enabled() && file_.synced_offset() >= offset ? 1 : 0;
-}
-
-int64_t Aof::copies_on_replicas(int64_t offset) const {
-  return replica_disks_.count ? static_cast<int64_t>(replica_disks_.count(offset)) : 0;
-}
-
-bool Aof::is_served(const Waiting& waiting) const {
-  return copies_here(waiting.offset) >= waiting.here &&
-         copies_on_replicas(waiting.offset) >= waiting.replicas;
-}
-
-void Aof::wait_command(CommandContext& ctx) {
-  if (server_.is_replica()) {
-    return ctx.reply.error(
-        "ERR WAITAOF cannot be used with replica instances. Please also note that writes to "
-        "replicas are just local and are not propagated.");
-  }
-  int64_t local = 0;
-  int64_t replicas = 0;
-  int64_t deadline_ms = 0;
-  if (!ctx.read_int64_in(ctx.args[1], 0, 1, &local) ||
-      !ctx.read_int64_in(ctx.args[2], 0, INT64_MAX, &replicas,
-                         "ERR value is out of range, must be positive") ||
-      !ctx.read_timeout_ms(ctx.args[3], &deadline_ms))
-    return;
-  if (local > 0 && !enabled()) return ctx.reply.error(kNeedsAof);
-  Client& client = ctx.client;
-  const auto offset = static_cast<int64_t>(client.written_offset);
-  const auto reply = [this, &client, offset] {
-    client.reply.array(2);
-    client.reply.integer(copies_here(offset));
-    client.reply.integer(copies_on_replicas(offset));
-  };
-  const Waiting waiting{client.id, offset, local, replicas};
-  if (is_served(waiting) || client.has(kClientDenyBlocking)) return reply();
-  // A timeout of zero waits without end.
-  if (deadline_ms == ctx.now_ms()) deadline_ms = 0;
-  waiting_.push_back(waiting);
-  if (replicas > 0 && replica_disks_.ask) replica_disks_.ask();
-  client.wait({.deadline_ms = deadline_ms,
-               .may_unblock = true,
-               .ended = [this, reply, id = client.id](BlockEnd end) {
-                 std::erase_if(waiting_,
-                               [id](const Waiting& each) { return each.client_id == id; });
-                 if (end == BlockEnd::kTimeout || end == BlockEnd::kUnblocked) reply();
-               }});
-}
-
-void Aof::serve_waiting() {
-  const auto ready = std::stable_partition(
-      waiting_.begin(), waiting_.end(), [this](const Waiting& each) { return !is_served(each); });
-  const std::vector<Waiting> served(ready, waiting_.end());
-  waiting_.erase(ready, waiting_.end());
-  for (const Waiting& each : served) {
-    Client* client = server_.clients().find(each.client_id);
-    if (client == nullptr) continue;
-    // Unblocked like a client whose timeout has passed: the reply has the present counts.
-    client->unblock(BlockEnd::kUnblocked);
-    client->flush_soon();
-  }
-}
-
-void Aof::refuse_waiting() {
-  const auto refused = std::stable_partition(waiting_.begin(), waiting_.end(),
-                                             [](const Waiting& each) { return each.here == 0; });
-  const std::vector<Waiting> gone(refused, waiting_.end());
-  waiting_.erase(refused, waiting_.end());
-  for (const Waiting& each : gone) {
-    Client* client = server_.clients().find(each.client_id);
-    if (client == nullptr) continue;
-    const size_t mark = client->out().mark();
-    client->reply.error(kNeedsAof);
-    server_.dispatcher().note_late_reply(*client, mark);
-    client->unblock(BlockEnd::kUnblocked, /*served=*/true);
-    client->flush_soon();
-  }
 }
 
 // --- Figures -------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@
 #include "persist/aof/aof_directory.h"
 #include "persist/aof/aof_loader.h"
 #include "persist/aof/aof_rewrite.h"
+#include "persist/aof/aof_waits.h"
 #include "persist/aof/append_only_file.h"
 #include "persist/loading.h"
 #include "server/observe/persistence_figures.h"
@@ -86,29 +87,15 @@ class Aof {
     rewrite_.reset_figures();
   }
 
-  // Counts the replicas that have everything up to a stream offset on their disks, and requests
-  // acknowledgements from them. If not set, no replica counts.
-  struct ReplicaDisks {
-    std::function<size_t(int64_t offset)> count;
-    std::function<void()> ask;
-  };
-  void set_replica_disks(ReplicaDisks disks) { replica_disks_ = std::move(disks); }
-  // Replies to WAITAOF clients for which enough copies are synced, here and by the acknowledgements
-  // of replicas.
-  void serve_waiting();
+  // Whether everything up to an offset of the replication stream is on this server's disk.
+  bool is_on_disk(int64_t offset) const { return enabled() && file_.synced_offset() >= offset; }
+  AofWaits& waits() { return waits_; }
 
-  // Command handlers.
+  // BGREWRITEAOF.
   void rewrite_command(server::CommandContext& ctx);
-  void wait_command(server::CommandContext& ctx);
 
  private:
   enum class State : uint8_t { kOff, kWaitForRewrite, kOn };
-  struct Waiting {
-    uint64_t client_id;
-    int64_t offset;
-    int64_t here;      // copies required on this server's disk, 0 or 1
-    int64_t replicas;  // copies required on disks of replicas
-  };
 
   // Called when `appendonly` has changed. The error is one of CONFIG SET.
   base::Result<> setting_changed();
@@ -128,11 +115,6 @@ class Aof {
   void follow_offset();
   // Stores in the manifest the stream offset at which the file was closed cleanly.
   void note_end();
-  // 1 when everything up to `offset` is on this server's disk, else 0.
-  int64_t copies_here(int64_t offset) const;
-  int64_t copies_on_replicas(int64_t offset) const;
-  bool is_served(const Waiting& waiting) const;
-  void refuse_waiting();
 
   server::Server& server_;
   BackgroundChild& child_;
@@ -150,8 +132,7 @@ class Aof {
   bool was_there_before_backup_ = false;  // its directory
   std::function<void(bool done)> rewrite_ended_;
   std::function<void()> stopping_;
-  std::vector<Waiting> waiting_;
-  ReplicaDisks replica_disks_;
+  AofWaits waits_;
 };
 
 }  // namespace latchkey::persist

@@ -19,7 +19,7 @@ void bgrewriteaof(CommandContext& ctx) {
 }
 
 void waitaof(CommandContext& ctx) {
-  ctx.server.layer<Persistence>().aof().wait_command(ctx);
+  ctx.server.layer<Persistence>().aof().waits().command(ctx);
 }
 
 void debug_loadaof(CommandContext& ctx) {

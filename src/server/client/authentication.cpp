@@ -5,6 +5,7 @@
 
 #include "server/acl/access_control.h"
 #include "server/client/client.h"
+#include "server/client/client_info.h"
 #include "server/server.h"
 
 namespace latchkey::server {
@@ -52,7 +53,8 @@ void authenticate_by_certificate(Client& client) {
     client.authenticated = true;
     update_rights(client);
     const bool hidden = server.settings().hide_user_data_from_log;
-    server.log().verbose("TLS: Auto-authenticated client as " + (hidden ? "*redacted*" : name));
+    server.log().verbose("TLS: Auto-authenticated client as " +
+                         (hidden ? std::string(kRedacted) : name));
     return;
   }
   if (!names.empty()) server.access().certificate_refused(client, names.back());

@@ -148,8 +148,9 @@ void Client::wait(Block reason) {
   server.clients().started_waiting(*this);
 }
 
-void Client::unblock(BlockEnd end, bool served) {
+void Client::unblock(BlockEnd end) {
   LK_ASSERT(has(kClientBlocked));
+  const bool served = end == BlockEnd::kServed;
   set(kClientBlocked | kClientPostponed, false);
   server.clients().stopped_waiting(*this);
   const auto ended = std::exchange(block, nullptr);
@@ -168,7 +169,7 @@ void Client::unblock(BlockEnd end, bool served) {
   if (!served && end != BlockEnd::kClosed && has(kClientReplyOff | kClientReplySkip))
     out().truncate(mark);
   if ((server.state() & (kStateRecorded | kStateFaults)) != 0)
-    server.dispatcher().wait_ended(*this, end, served, mark);
+    server.dispatcher().wait_ended(*this, end, mark);
   if (end != BlockEnd::kClosed) resume_soon();
 }
 

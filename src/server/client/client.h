@@ -78,8 +78,15 @@ inline constexpr uint32_t kGatedClientFlags =
     kClientNoTouch | kClientScript | kClientSubscribed | kClientMonitor | kClientReplica |
     kClientMaster | kClientTracking | kClientRestricted | kClientRedirects | kClientImportSource;
 
-// Why a client's wait ended. A client that closes while blocked ends with kClosed.
-enum class BlockEnd : uint8_t { kTimeout, kUnblocked, kUnblockedWithError, kRoleChanged, kClosed };
+// Why a client's wait ended.
+enum class BlockEnd : uint8_t {
+  kServed,  // what it waited for is there: its reply has been written, or its request runs again
+  kTimeout,
+  kUnblocked,
+  kUnblockedWithError,
+  kRoleChanged,
+  kClosed,
+};
 struct Block {
   // Unix time in milliseconds, 0: for ever.
   int64_t deadline_ms = 0;
@@ -87,9 +94,9 @@ struct Block {
   bool may_unblock = true;
   // The client keeps waiting when the server becomes a replica.
   bool outlives_role = false;
-  // Called once when the wait ends without the client having been served: sends the reply after
-  // kTimeout and kUnblocked. The error of kUnblockedWithError and kRoleChanged has been sent
-  // already, and with kClosed there is nobody to reply to.
+  // Called once when the wait ends otherwise than by kServed: sends the reply after kTimeout and
+  // kUnblocked. The error of kUnblockedWithError and kRoleChanged has been sent already, and with
+  // kClosed there is nobody to reply to.
   std::function<void(BlockEnd)> ended;
 };
 
@@ -161,6 +168,7 @@ class Client final : public net::ConnectionHandler {
 
  public:
   // --- Input and output --------------------------------------------------------------------------
+  // Constructed from out(), so that it must stand behind connection_ and local_out_.
   resp::ReplyBuilder reply;
   resp::RequestParser parser;
 
@@ -174,11 +182,19 @@ class Client final : public net::ConnectionHandler {
   std::string peer_address() const;
   std::string local_address() const;
   resp::OutputBuffer& out() { return connection_ != nullptr ? connection_->out() : *local_out_; }
-  // Buffer for messages that are not replies; they follow the reply of the request that the client
-  // is being served. To be followed by flush_soon().
+  // Buffer for messages that are not replies. If a request of the client is being executed, they
+  // follow its reply. To be followed by flush_soon().
   resp::OutputBuffer& push_out();
   size_t pending_output() const {
     return connection_ != nullptr ? connection_->pending_output() : local_out_->size();
+  }
+  // Memory of pending output, in bytes; its own part is what no other client's output holds as
+  // well.
+  size_t output_memory() const {
+    return connection_ != nullptr ? connection_->output_memory() : local_out_->memory_usage();
+  }
+  size_t own_output_memory() const {
+    return connection_ != nullptr ? connection_->own_output_memory() : local_out_->own_memory();
   }
 
   // Sends the replies, at the latest before the loop waits again. For clients other than the one
@@ -202,9 +218,8 @@ class Client final : public net::ConnectionHandler {
   void request_suspended();
   void request_ended();
 
-  // Ends the wait and calls the block's `ended` with `end`, unless the client was served
-  // (`served`).
-  void unblock(BlockEnd end, bool served = false);
+  // Ends the wait. Calls the block's `ended` with `end`, but not with kServed. REQUIRES: blocked.
+  void unblock(BlockEnd end);
 
   // net::ConnectionHandler
   size_t on_input(std::span<char> bytes) override;

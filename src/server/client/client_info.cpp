@@ -85,14 +85,13 @@ struct OutputFigures {
 };
 
 OutputFigures output_figures(Client& client) {
-  const net::Connection* connection = client.connection();
-  const size_t memory =
-      connection != nullptr ? connection->output_memory() : client.out().memory_usage();
+  const size_t memory = client.output_memory();
   OutputFigures figures;
   if (memory <= base::BufferPool::kBufferSize) {
     figures.buffer_size = memory;
     figures.buffer_used = client.pending_output();
   } else {
+    const net::Connection* connection = client.connection();
     figures.list_length = connection != nullptr && connection->waits_to_write() ? 2 : 1;
     figures.list_memory = memory;
   }
@@ -149,15 +148,12 @@ size_t memory_beside_output(Client& client) {
 }  // namespace
 
 size_t memory_usage(Client& client) {
-  const net::Connection* connection = client.connection();
-  return memory_beside_output(client) +
-         (connection != nullptr ? connection->output_memory() : client.out().memory_usage());
+  return memory_beside_output(client) + client.output_memory() +
+         client.server.dispatcher().held_push_bytes(client);
 }
 
 size_t own_memory_usage(Client& client) {
-  const net::Connection* connection = client.connection();
-  return memory_beside_output(client) +
-         (connection != nullptr ? connection->own_output_memory() : client.out().own_memory());
+  return memory_beside_output(client) + client.own_output_memory();
 }
 
 namespace {

@@ -39,7 +39,6 @@ class ClientRegistry {
     }
   }
   size_t size() const { return clients_.size(); }
-  uint64_t next_id() const { return next_id_; }
 
   // Clients with replies to send, or with input to process, before the loop waits again.
   void schedule_flush(Client& client) { to_flush_.push_back(client.id); }

@@ -34,12 +34,8 @@ void FlushWaits::answer_all() {
 
 void FlushWaits::answer_up_to(uint64_t freed) {
   for (; !waiting_.empty() && waiting_.front().turn <= freed; waiting_.pop_front()) {
-    Client* client = server_.clients().find(waiting_.front().client_id);
-    if (client == nullptr) continue;
-    const size_t mark = client->out().mark();
-    if (!client->has(kClientReplyOff | kClientReplySkip)) client->reply.ok();
-    server_.dispatcher().note_late_reply(*client, mark);
-    client->unblock(BlockEnd::kUnblocked, /*served=*/true);
+    server_.dispatcher().answer_waiting(waiting_.front().client_id,
+                                        [](Client& client) { client.reply.ok(); });
   }
 }
 

@@ -12,13 +12,11 @@
 //     __subkeyspaceevent@<database>__:<event>|<key>    <length>:<field>,...
 //
 // as Redis 8.8 has them (https://redis.io/docs/latest/develop/pubsub/subkeyspace-notifications/).
-// Before what replaces a key's whole value ("set",
-// "sunionstore", ...) come "overwritten" when there was a key, and "type_changed" when its type was
-// another.
+// Before what replaces a key's whole value ("set", "sunionstore", ...) come "overwritten" when
+// there was a key, and "type_changed" when its type was another.
 //
-// Registered for keyspace events, and for added and
-// missed keys, only while the setting needs them. An event costs two messages, whether or not
-// anybody has subscribed.
+// Registered for keyspace events, and for added and missed keys, only while the setting needs them.
+// An event costs two messages, whether or not anybody has subscribed.
 #pragma once
 
 #include <span>

@@ -63,8 +63,7 @@ void PauseControl::recompute() {
   server_.set_state(kStatePaused, kind_ != Kind::kNone);
   for (const uint64_t id : std::exchange(waiting_, {})) {
     Client* client = server_.clients().find(id);
-    if (client != nullptr && client->has(kClientPostponed))
-      client->unblock(BlockEnd::kTimeout, /*served=*/true);
+    if (client != nullptr && client->has(kClientPostponed)) client->unblock(BlockEnd::kServed);
   }
   server_.blocking().pause_ended();
 }

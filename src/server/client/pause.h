@@ -25,9 +25,9 @@ class PauseControl {
   explicit PauseControl(Server& server) : server_(server) {}
 
   // Pauses until `until_ms` (kForEver, or Unix time: for kClient the time that data lives in, else
-  // the machine's). Never makes an existing pause for that reason shorter or weaker. A replica,
-  // whose master moves the time of the data, and tells so behind what the pause holds up, pauses no
-  // longer than that takes by the machine's time.
+  // the machine's). Never makes an existing pause for that reason shorter or weaker. On a replica
+  // whose master sets the data's time, that time stands still while the pause holds the stream up;
+  // so the pause is also bounded by the machine's clock.
   void pause(Reason reason, Kind kind, int64_t until_ms);
   // Ends the pause for that reason. When the strongest kind changes by it, the waiting clients go
   // on, or wait again.

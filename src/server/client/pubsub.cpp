@@ -19,11 +19,7 @@ class PubSub::Message {
 
   void write(resp::ReplyBuilder& to) {
     if (bytes_.size() < resp::ReplyBuilder::kShareThreshold) return to.bulk(bytes_);
-    if (!blob_) {
-      base::Blob* blob = base::Blob::create(bytes_);
-      blob_ = base::BlobRef(blob);
-      blob->release();
-    }
+    if (!blob_) blob_ = base::BlobRef::adopt(base::Blob::create(bytes_));
     to.bulk(blob_.get());
   }
 

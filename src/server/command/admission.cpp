@@ -1,7 +1,8 @@
 #include "server/command/admission.h"
 
-#include <algorithm>
+#include <iterator>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "server/acl/access_control.h"
@@ -156,15 +157,19 @@ bool permission(Judged& judged) {
                        text);
 }
 
-// What is judged by its slots: the request itself, or for EXEC all that is queued.
-std::vector<SlotGate::Request> judged_by_slot(const AdmissionRequest& request) {
+// Calls fn with what is judged by its slots: the request itself, or for EXEC all that is queued.
+template <typename Fn>
+auto with_requests_for_slots(const AdmissionRequest& request, Fn&& fn) {
   const Transaction* transaction = request.client.transaction.get();
-  if (request.command.full_name != "exec" || transaction == nullptr)
-    return {{request.command, request.args}};
-  std::vector<SlotGate::Request> requests;
-  for (const StoredRequest& queued : transaction->requests)
-    requests.push_back({queued.command(), queued.words()});
-  return requests;
+  if (!request.command.has(kRunsQueued) || transaction == nullptr) {
+    const SlotGate::Request one{request.command, request.args};
+    return fn(std::span(&one, 1));
+  }
+  std::vector<SlotGate::Request> queued;
+  queued.reserve(transaction->requests.size());
+  for (const StoredRequest& each : transaction->requests)
+    queued.push_back({each.command(), each.words()});
+  return fn(std::span<const SlotGate::Request>(queued));
 }
 
 // Whether the answer hangs on where a queued request's keys are, while it may have a SELECT before
@@ -173,7 +178,7 @@ bool waits_for_exec(const Judged& judged, const SlotGate::Answer& answer) {
   using enum SlotGate::Verdict;
   const bool by_keys = answer.verdict == kTryAgain || answer.verdict == kAskElsewhere;
   return by_keys && judged.client().has(kClientInMulti) && judged.server.database_count() > 1 &&
-         judged.command().full_name != "exec";
+         !judged.command().has(kRunsQueued);
 }
 
 bool slot(Judged& judged) {
@@ -185,11 +190,13 @@ bool slot(Judged& judged) {
   }
   if (client.has(kClientInternal)) return false;
   const SlotGate::Answer answer =
-      judged.server.slot_gate()->judge(judged_by_slot(judged.request), caller_of(client));
+      with_requests_for_slots(judged.request, [&](std::span<const SlotGate::Request> requests) {
+        return judged.server.slot_gate()->judge(requests, caller_of(client));
+      });
   if (waits_for_exec(judged, answer)) return false;
   const std::string error = refusal_of(answer);
   if (error.empty()) return false;
-  judged.result.plain_error = judged.command().full_name == "exec";
+  judged.result.plain_error = judged.command().has(kRunsQueued);
   return judged.refuse(error);
 }
 
@@ -200,7 +207,7 @@ bool redirect(Judged& judged) {
   if (!server.is_replica() || server.in_cluster() || reads_here) return false;
   // While a failover is under way the master would send the client back.
   if ((judged.state & kStatePaused) != 0) return judged.end_with(Verdict::kPostpone);
-  judged.result.plain_error = judged.command().full_name == "exec";
+  judged.result.plain_error = judged.command().has(kRunsQueued);
   const ConfigValues& settings = server.settings();
   return judged.refuse("REDIRECT " + settings.replicaof_host + ":" +
                        std::to_string(settings.replicaof_port));
@@ -297,14 +304,8 @@ bool read_only_call(Judged& judged) {
 }
 
 bool subscriber(Judged& judged) {
-  static constexpr std::string_view kAllowed[] = {"ping",         "subscribe",   "ssubscribe",
-                                                  "psubscribe",   "unsubscribe", "sunsubscribe",
-                                                  "punsubscribe", "quit",        "reset"};
-  const std::string& name = judged.command().full_name;
-  if (judged.client().reply.is_resp3() ||
-      std::find(std::begin(kAllowed), std::end(kAllowed), name) != std::end(kAllowed))
-    return false;
-  return judged.refuse("ERR Can't execute '" + name +
+  if (judged.client().reply.is_resp3() || judged.command().has(kWhileSubscribed)) return false;
+  return judged.refuse("ERR Can't execute '" + judged.command().full_name +
                        "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are "
                        "allowed in this context");
 }
@@ -345,17 +346,18 @@ bool paused(Judged& judged) {
 }
 
 bool queued(Judged& judged) {
-  static constexpr std::string_view kRunAtOnce[] = {"exec",  "discard", "multi",
-                                                    "watch", "quit",    "reset"};
-  const std::string& name = judged.command().full_name;
-  return std::find(std::begin(kRunAtOnce), std::end(kRunAtOnce), name) == std::end(kRunAtOnce) &&
-         judged.end_with(Verdict::kQueue);
+  return !judged.command().has(kNotQueued) && judged.end_with(Verdict::kQueue);
 }
 
 bool cluster_audit(Judged& judged) {
   ClusterAudit& audit = judged.server.cluster_audit();
-  judged.request.origin == Origin::kMaster ? audit.end()
-                                           : audit.begin(judged_by_slot(judged.request));
+  if (judged.request.origin == Origin::kMaster) {
+    audit.end();
+  } else {
+    with_requests_for_slots(judged.request, [&](std::span<const SlotGate::Request> requests) {
+      audit.begin(requests);
+    });
+  }
   return false;
 }
 
@@ -505,7 +507,7 @@ Judged judged_of(Server& server, const AdmissionRequest& request) {
   }
   judged.missing = ~judged.present;
   const Transaction* transaction = request.client.transaction.get();
-  if (transaction != nullptr && request.command.full_name == "exec") {
+  if (transaction != nullptr && request.command.has(kRunsQueued)) {
     judged.present |= transaction->command_flags;
     judged.missing |= transaction->missing_flags;
   }
@@ -535,7 +537,16 @@ uint32_t gating_states(uint32_t flags, bool flags_vary) {
   return states;
 }
 
+bool is_free_for_exec(const Client& client, const Command& command) {
+  // What kForExec asks about. A rule that is added there is added here.
+  static_assert(std::size(kForExec) == 2);
+  return !client.has(kClientRestricted) && command.later_options == nullptr;
+}
+
 bool is_free_for_scripts(const Command& command, uint32_t state, const ScriptCall& script) {
+  // What kForScripts asks about. A rule that is added there is added here, unless it is one of a
+  // state.
+  static_assert(std::size(kForScripts) == 11);
   constexpr uint32_t kStates = [] {
     uint32_t states = 0;
     for (const Rule& rule : kForScripts) states |= rule.states;

@@ -74,6 +74,8 @@ Admission admit(Server& server, const AdmissionRequest& request);
 // All of them when `flags_vary` with the request.
 uint32_t gating_states(uint32_t flags, bool flags_vary);
 
+// True when no rule for what EXEC runs applies, so that admit() need not be asked.
+bool is_free_for_exec(const Client& client, const Command& command);
 // True when no rule for scripts applies to the command, so that admit() need not be asked.
 bool is_free_for_scripts(const Command& command, uint32_t state, const ScriptCall& script);
 

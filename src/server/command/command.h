@@ -60,6 +60,9 @@ enum CommandFlag : uint32_t {
   kNotInSpace = 1 << 24,       // for what a space does not have: persistence, replication, cluster
   kScriptRunner = 1 << 25,     // runs a script or a function; listed
   kDuringPause = 1 << 26,      // also while clients are paused
+  kNotQueued = 1 << 27,        // runs at once also in a transaction
+  kRunsQueued = 1 << 28,       // runs what a transaction has queued, and is judged by it
+  kWhileSubscribed = 1 << 29,  // also for clients of RESP2 that are subscribed
 };
 
 // In the order in which COMMAND INFO lists them. Read, write, admin, pubsub, fast, slow, blocking

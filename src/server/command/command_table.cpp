@@ -270,7 +270,7 @@ Command* CommandSet::add_command(const CommandRow& row, Command* parent) {
   if (row.handler != nullptr) apply_syntax(command.get());
   derive_fixed_keys(command.get());
   // EXEC is judged by what is queued.
-  const bool flags_vary = row.extras.find_flags != nullptr || command->full_name == "exec";
+  const bool flags_vary = row.extras.find_flags != nullptr || command->has(kRunsQueued);
   command->gating_states = gating_states(command->flags, flags_vary);
   if (command->later_options == nullptr) command->gating_states &= ~kStateEmulating;
   words_.push_back(command->name);

@@ -17,13 +17,10 @@
 #include "server/client/pause.h"
 #include "server/client/replica_link.h"
 #include "server/client/tracking.h"
-#include "server/command/call_meter.h"
 #include "server/command/fault_injector.h"
 #include "server/command/lock_claims.h"
 #include "server/command/transaction.h"
 #include "server/memory_limit.h"
-#include "server/observe/hot_keys.h"
-#include "server/observe/large_calls.h"
 #include "server/server.h"
 
 namespace latchkey::server {
@@ -60,10 +57,7 @@ const CommandTable& Dispatcher::server_commands() const {
 }
 
 Dispatcher::Dispatcher(Server& server)
-    : server_(server),
-      hot_keys_(std::make_unique<HotKeys>(server)),
-      large_calls_(std::make_unique<LargeCalls>(*this)),
-      calls_(server.buffer_pool()) {}
+    : server_(server), meters_(server), calls_(server.buffer_pool()) {}
 
 Dispatcher::~Dispatcher() = default;
 
@@ -113,6 +107,11 @@ Dispatcher::Calls* Dispatcher::calls_for(const Client& client) {
   const auto it = std::find_if(aside_.begin(), aside_.end(),
                                [&](const Calls* calls) { return calls->serving == &client; });
   return it == aside_.end() ? nullptr : *it;
+}
+
+size_t Dispatcher::held_push_bytes(const Client& client) {
+  const Calls* calls = calls_for(client);
+  return calls == nullptr ? 0 : calls->pushes.size() + calls->last_pushes.size();
 }
 
 resp::OutputBuffer& Dispatcher::push_out(Client& client) {
@@ -290,7 +289,7 @@ void Dispatcher::refuse(Client& client, Command& command, Arguments args, const 
 
 void Dispatcher::refuse_plainly(Client& client, Command& command, std::string_view error) {
   ++command.stats.rejected_calls;
-  if (command.full_name == "exec") end_transaction(server_, client);
+  if (command.has(kRunsQueued)) end_transaction(server_, client);
   reject(client, nullptr, error);
 }
 
@@ -320,7 +319,7 @@ void Dispatcher::enqueue(Client& client, Command& command, Arguments args) {
 }
 
 bool Dispatcher::run_queued(Client& client, Command& command, Arguments args) {
-  if (client.has(kClientRestricted) || command.later_options != nullptr) {
+  if (!is_free_for_exec(client, command)) {
     const Admission answer = admit(server_, {Origin::kExec, client, command, args});
     if (answer.verdict == Admission::Verdict::kRefuse) {
       client.reply.error(answer.error);
@@ -384,14 +383,7 @@ void Dispatcher::retry(Client& client, Command& command, Arguments args) {
 }
 
 void Dispatcher::replay(Client& client, Command& command, Arguments args) {
-  CommandContext ctx{server_,
-                     client,
-                     command,
-                     args,
-                     server_.database(client.database),
-                     client.reply,
-                     server_.events(),
-                     server_.propagation()};
+  CommandContext ctx = context_of(client, command, args);
   client.last_command = &command;
   command.handler(ctx);
 }
@@ -479,7 +471,8 @@ void Dispatcher::note_late_reply(Client& client, size_t mark) {
   if ((server_.state() & kStateFaults) != 0) server_.fault_injector().late_reply(client, mark);
 }
 
-void Dispatcher::wait_ended(Client& client, BlockEnd end, bool served, size_t mark) {
+void Dispatcher::wait_ended(Client& client, BlockEnd end, size_t mark) {
+  const bool served = end == BlockEnd::kServed;
   if ((server_.state() & kStateRecorded) != 0 && !served) {
     server_.call_listener().wait_ended(client,
                                        client.out().copy_since(mark, CallListener::kReplyBytes));
@@ -490,17 +483,33 @@ void Dispatcher::wait_ended(Client& client, BlockEnd end, bool served, size_t ma
   }
 }
 
+void Dispatcher::answer_waiting(uint64_t client_id, const std::function<void(Client&)>& reply) {
+  Client* const client = server_.clients().find(client_id);
+  if (client == nullptr || !client->has(kClientBlocked)) return;
+  const size_t mark = client->out().mark();
+  const uint64_t errors = client->reply.error_count();
+  reply(*client);
+  if (client->reply.error_count() != errors) count_error(*client, client->reply.last_error_mark());
+  if (client->has(kClientReplyOff | kClientReplySkip)) client->out().truncate(mark);
+  note_late_reply(*client, mark);
+  client->unblock(BlockEnd::kServed);
+}
+
 // --- Calls --------------------------------------------------------------------------------------
 
+CommandContext Dispatcher::context_of(Client& client, const Command& command, Arguments args) {
+  return {server_,
+          client,
+          command,
+          args,
+          server_.database(client.database),
+          client.reply,
+          server_.events(),
+          server_.propagation()};
+}
+
 void Dispatcher::perform(Client& client, Command& command, Arguments args) {
-  CommandContext ctx{server_,
-                     client,
-                     command,
-                     args,
-                     server_.database(client.database),
-                     client.reply,
-                     server_.events(),
-                     server_.propagation()};
+  CommandContext ctx = context_of(client, command, args);
   // Commands of a batch follow one another: the end of one is the start of the next. Nested ones
   // are timed by themselves.
   const bool nested = calls_.depth++ > 0;
@@ -535,18 +544,8 @@ void Dispatcher::perform(Client& client, Command& command, Arguments args) {
   } else {
     server_.blocking().began_after(client, ended - started);
   }
-  if (client.reply.error_count() != errors) [[unlikely]] {
-    ++command.stats.failed_calls;
-    // Those of a script's commands are counted already.
-    if (!client.has(kClientErrorCounted)) {
-      const bool runs_script =
-          (command.flags & kMayTakeLong) != 0 && command.row->group == Group::kScripting;
-      count_error(client, client.reply.last_error_mark(), runs_script);
-    }
-    client.set(kClientErrorCounted, false);
-    // An error within EXEC is not one of EXEC.
-    client.reply.forget_errors_since(errors);
-  }
+  if (client.reply.error_count() != errors) [[unlikely]]
+    count_failure(client, command, errors);
   if ((flags & (kClientReplyOff | kClientReplySkip | kClientNoTouch)) != 0) [[unlikely]] {
     server_.environment().freeze_access = false;
     if ((client.flags & (kClientReplyOff | kClientReplySkip)) != 0) client.out().truncate(mark);
@@ -559,6 +558,18 @@ void Dispatcher::perform(Client& client, Command& command, Arguments args) {
     server_.blocking().serve();
 }
 
+void Dispatcher::count_failure(Client& client, Command& command, uint64_t errors) {
+  ++command.stats.failed_calls;
+  // Those of a script's commands are counted already.
+  if (!client.has(kClientErrorCounted)) {
+    const bool runs_script = command.has(kMayTakeLong) && command.row->group == Group::kScripting;
+    count_error(client, client.reply.last_error_mark(), runs_script);
+  }
+  client.set(kClientErrorCounted, false);
+  // An error within EXEC is not one of EXEC.
+  client.reply.forget_errors_since(errors);
+}
+
 void Dispatcher::remember_reads(Client& client, const Command& command, Arguments args) {
   // Within another command it is whoever runs that one who reads.
   Client& reader = calls_.serving != nullptr ? *calls_.serving : client;
@@ -567,66 +578,27 @@ void Dispatcher::remember_reads(Client& client, const Command& command, Argument
     server_.tracking().remember(reader, command, args);
 }
 
-void Dispatcher::choose_noted_calls() {
-  constexpr int64_t kUsPerMs = 1000;
-  int64_t shortest_us = INT64_MAX;
-  if (server_.slow_log().is_on()) shortest_us = server_.slow_log().least_amount();
-  if (server_.latency_monitor().is_on() &&
-      server_.latency_monitor().threshold_ms() < shortest_us / kUsPerMs)
-    shortest_us = server_.latency_monitor().threshold_ms() * kUsPerMs;
-  noted_ticks_ = meters_.empty() ? server_.cycle_clock().to_ticks(shortest_us) : 0;
-}
-
-void Dispatcher::add_meter(CallMeter& meter) {
-  meters_.push_back(&meter);
-  server_.set_state(kStateMetered, true);
-  choose_noted_calls();
-}
-
-void Dispatcher::remove_meter(CallMeter& meter) {
-  std::erase(meters_, &meter);
-  server_.set_state(kStateMetered, !meters_.empty());
-  choose_noted_calls();
-}
-
-void Dispatcher::set_checker(std::unique_ptr<CallMeter> checker) {
-  if (checker_ != nullptr) remove_meter(*checker_);
-  checker_ = std::move(checker);
-  if (checker_ != nullptr) add_meter(*checker_);
-}
-
 Dispatcher::MeterMark Dispatcher::mark_meter(Client& client) {
   return std::exchange(calls_.metered,
                        {client.out().size(), server_.propagation().replica_bytes()});
 }
 
-void Dispatcher::tell_meters(Client& client, const Command& command, Arguments args,
-                             uint64_t ticks) {
-  Client& sender = calls_.serving != nullptr ? *calls_.serving : client;
-  const size_t size = client.out().size();
-  const uint64_t stream = server_.propagation().replica_bytes();
-  const MeteredCall call{sender,
-                         command,
-                         args,
-                         client.database,
-                         ticks,
-                         size - std::min(size, calls_.metered.output),
-                         stream - std::min(stream, calls_.metered.stream),
-                         calls_.depth > 0,
-                         client.has(kClientScript)};
-  // A meter may leave when it is told.
-  for (CallMeter* meter : std::vector(meters_)) meter->called(call);
-}
-
 void Dispatcher::note_call(Client& client, Command& command, Arguments args, uint64_t ticks) {
-  if (!meters_.empty()) tell_meters(client, command, args, ticks);
-  const int64_t duration_us = server_.cycle_clock().to_us(ticks);
-  if (server_.slow_log().judge(client, command, args, duration_us)) {
-    command.stats.slow_calls.add(duration_us);
-    server_.stats().slow_calls.add(duration_us);
+  if (!meters_.empty()) {
+    Client& sender = calls_.serving != nullptr ? *calls_.serving : client;
+    const size_t size = client.out().size();
+    const uint64_t stream = server_.propagation().replica_bytes();
+    meters_.tell({.sender = sender,
+                  .command = command,
+                  .args = args,
+                  .database = client.database,
+                  .ticks = ticks,
+                  .reply_bytes = size - std::min(size, calls_.metered.output),
+                  .stream_bytes = stream - std::min(stream, calls_.metered.stream),
+                  .nested = calls_.depth > 0,
+                  .in_script = client.has(kClientScript)});
   }
-  server_.latency_monitor().add(command.has(kFast) ? "fast-command" : "command", duration_us / 1000,
-                                server_.now_ms() / 1000);
+  meters_.note(client, command, args, ticks);
 }
 
 void Dispatcher::count_call(Client& client, Command& command, Arguments args, uint64_t ticks) {
@@ -640,7 +612,7 @@ void Dispatcher::count_call(Client& client, Command& command, Arguments args, ui
   }
   ++server_.stats().commands_processed;
   ++client.total_commands;
-  if (ticks >= noted_ticks_) [[unlikely]]
+  if (meters_.wants(ticks)) [[unlikely]]
     note_call(client, command, args, ticks);
 }
 
@@ -648,7 +620,7 @@ void Dispatcher::reject(Client& client, Command* command, std::string_view error
   if (client.transaction != nullptr) client.transaction->aborted = true;
   if (command != nullptr) ++command->stats.rejected_calls;
   const size_t mark = client.out().mark();
-  if (command != nullptr && command->full_name == "exec" && !client.has(kClientScript)) {
+  if (command != nullptr && command->has(kRunsQueued) && !client.has(kClientScript)) {
     end_transaction(server_, client);
     if (error.starts_with("ERR ")) error.remove_prefix(4);
     client.reply.error("EXECABORT Transaction discarded because of: " + std::string(error));

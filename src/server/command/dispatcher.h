@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -18,14 +19,12 @@
 #include "resp/output_buffer.h"
 #include "server/command/admission.h"
 #include "server/command/call_listener.h"
+#include "server/command/call_meters.h"
 #include "server/command/command_context.h"
 #include "server/command/command_table.h"
 
 namespace latchkey::server {
 
-class CallMeter;
-class HotKeys;
-class LargeCalls;
 enum class BlockEnd : uint8_t;
 
 class Dispatcher {
@@ -66,7 +65,11 @@ class Dispatcher {
   // called by whoever replies otherwise than by Block::ended, before Client::unblock().
   void note_late_reply(Client& client, size_t mark);
   // Called by Client::unblock(). `mark`: where what the end of the wait replied begins.
-  void wait_ended(Client& client, BlockEnd end, bool served, size_t mark);
+  void wait_ended(Client& client, BlockEnd end, size_t mark);
+  // Ends the wait of a client with what `reply` writes for it: counted where it is an error, and
+  // taken back where the client wants no reply. Does nothing when the client is gone or waits no
+  // more.
+  void answer_waiting(uint64_t client_id, const std::function<void(Client&)>& reply);
 
   // Runs a command of the append-only file: it is not counted, propagated or shown.
   void replay(Client& client, Command& command, Arguments args);
@@ -85,28 +88,18 @@ class Dispatcher {
   // The same for what is sent behind all other messages.
   resp::OutputBuffer& last_push_out(Client& client);
 
-  // Takes from the settings how long a call must last to be noted (server/observe/command_log.h,
-  // server/observe/latency_monitor.h).
-  void choose_noted_calls();
-
-  // From here on the meter is told of calls, or no longer.
-  void add_meter(CallMeter& meter);
-  void remove_meter(CallMeter& meter);
-  HotKeys& hot_keys() { return *hot_keys_; }
-  LargeCalls& large_calls() { return *large_calls_; }
-  // Has the meter, or none, in place of the one that was given here before.
-  void set_checker(std::unique_ptr<CallMeter> checker);
+  CallMeters& meters() { return meters_; }
 
   // Starts a batch: the time from here on counts for the first command.
   void begin_batch();
 
-  // The calls that are being made, as a task takes them with it when it is suspended
-  // (server/tasks.h).
   // What there was before the call that is metered: bytes of output, and of the stream of replicas.
   struct MeterMark {
     size_t output = SIZE_MAX;
     uint64_t stream = UINT64_MAX;
   };
+  // The calls that are being made, as a task takes them with it when it is suspended
+  // (server/tasks.h).
   struct Calls {
     explicit Calls(base::BufferPool& pool) : pushes(pool), last_pushes(pool) {}
     void swap(Calls& other) noexcept;
@@ -132,6 +125,8 @@ class Dispatcher {
   std::shared_ptr<Calls> hold_pushes(Client& client, bool drop);
   // To be called before the client goes.
   void release_pushes(Calls& calls);
+  // Bytes of messages to the client that wait for the end of its request.
+  size_t held_push_bytes(const Client& client);
 
   // Refuses a request: sends the error, counts it, and aborts the transaction that it would have
   // been part of.
@@ -147,9 +142,9 @@ class Dispatcher {
   // At verbose level: who sent it, and what was probably meant.
   void log_unknown_command(Client& client, Arguments args) const;
   void perform(Client& client, Command& command, Arguments args);
-  // Enters a call that lasted long in the slow log and with the latency monitor, and tells the
-  // meters of it.
-  void note_call(Client& client, Command& command, Arguments args, uint64_t ticks);
+  // Counts a call that has ended in errors, of which there were `errors` before it.
+  [[gnu::noinline]] void count_failure(Client& client, Command& command, uint64_t errors);
+  CommandContext context_of(Client& client, const Command& command, Arguments args);
   Outcome dispatch(Client& client, Arguments args, Command* command);
   // CLIENT CACHING holds for one command that is none of CLIENT's, or for a whole transaction.
   Outcome dispatch_with_caching_flag(Client& client, Arguments args, Command* command);
@@ -160,6 +155,8 @@ class Dispatcher {
   // What dispatch() seldom does stays out of it, so that it saves no registers for that.
   [[gnu::noinline]] Outcome refuse_unknown(Client& client, Arguments args);
   [[gnu::noinline]] Outcome refuse_word_count(Client& client, Command& command, Arguments args);
+  // The client's flags are to be the same when the request comes again.
+  Outcome postponed(Client& client);
   // Asks the gate, and does what it answers.
   [[gnu::noinline]] Outcome dispatch_gated(Client& client, Command& command, Arguments args);
   // Runs an admitted command. MONITOR clients see it.
@@ -172,11 +169,23 @@ class Dispatcher {
   // Refuses with the error as it is: EXEC ends its transaction.
   void refuse_plainly(Client& client, Command& command, std::string_view error);
 
+  void enqueue(Client& client, Command& command, Arguments args);
+  // Has a client that tracks (server/client/tracking.h) remembered as a reader of a command's keys.
+  void remember_reads(Client& client, const Command& command, Arguments args);
+  // The calls that the client's request is part of, those that are put aside among them; null when
+  // no request of its is being served.
+  Calls* calls_for(const Client& client);
+  static void send_pushes(Client& client, Calls& calls);
+  // Begins to measure a call; gives what there was before the one that it is part of.
+  MeterMark mark_meter(Client& client);
+  // Tells the meters of a call, and has it noted if it lasted long.
+  [[gnu::noinline]] void note_call(Client& client, Command& command, Arguments args,
+                                   uint64_t ticks);
+
   // --- What is there for tests: CALLS and FAULT --------------------------------------------------
 
   Call describe_call(Client& client, const Command* command, Arguments args) const;
   // Runs a client's request, or has it fail.
-  Outcome postponed(Client& client);
   Outcome call_with_faults(Client& client, Command& command, Arguments args);
   // The error by which a request of a transaction or script is to fail; empty when it is to run.
   std::string_view fault_of_nested(Client& client, Command& command, Arguments args);
@@ -188,25 +197,9 @@ class Dispatcher {
   };
   Recording begin_recording(Client& client, const Command* command, Arguments args);
   void end_recording(Client& client, const Recording& recording);
-  void enqueue(Client& client, Command& command, Arguments args);
-  static void send_pushes(Client& client, Calls& calls);
-  // Has a client that tracks (server/client/tracking.h) remembered as a reader of a command's keys.
-  void remember_reads(Client& client, const Command& command, Arguments args);
 
   Server& server_;
-  // The calls that the client's request is part of, those that are put aside among them; null when
-  // no request of its is being served.
-  Calls* calls_for(const Client& client);
-
-  void tell_meters(Client& client, const Command& command, Arguments args, uint64_t ticks);
-
-  uint64_t noted_ticks_ = UINT64_MAX;  // from how long on a call is noted; 0 while there are meters
-  std::vector<CallMeter*> meters_;
-  std::unique_ptr<HotKeys> hot_keys_;
-  std::unique_ptr<LargeCalls> large_calls_;
-  std::unique_ptr<CallMeter> checker_;
-  MeterMark mark_meter(Client& client);
-
+  CallMeters meters_;
   int64_t disk_warned_ms_ = 0;
   Calls calls_;
   std::vector<Calls*> aside_;

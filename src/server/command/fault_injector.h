@@ -13,7 +13,7 @@ namespace latchkey::server {
 
 class Client;
 
-// What of the disk can fail: writing, for want of space, and syncing.
+// The disk operations that can be made to fail: writing, for want of space, and syncing.
 enum class DiskFault : uint8_t { kFull, kSyncFails };
 
 class FaultInjector {

@@ -16,13 +16,13 @@ std::string cut(std::string_view word, size_t most_bytes) {
 
 std::vector<std::string_view> shown_words(const Config& config, const Command& command,
                                           Arguments args) {
-  constexpr std::string_view kRedacted = "(redacted)";
+  constexpr std::string_view kRedactedWord = "(redacted)";
   std::vector<std::string_view> words(args.begin(), args.end());
   const SecretFinder find_secrets = command.row->extras.find_secrets;
   if (find_secrets == nullptr) return words;
   std::vector<size_t> positions;
   find_secrets(config, args, &positions);
-  for (const size_t position : positions) words[position] = kRedacted;
+  for (const size_t position : positions) words[position] = kRedactedWord;
   return words;
 }
 

@@ -1,6 +1,6 @@
 #include "server/observe/large_calls.h"
 
-#include "server/command/dispatcher.h"
+#include "server/command/call_meters.h"
 
 namespace latchkey::server {
 
@@ -11,7 +11,7 @@ void LargeCalls::configure(const CommandLog::Settings& requests,
   const bool wanted = requests_.is_on() || replies_.is_on();
   if (wanted == metering_) return;
   metering_ = wanted;
-  wanted ? dispatcher_.add_meter(*this) : dispatcher_.remove_meter(*this);
+  wanted ? meters_.add(*this) : meters_.remove(*this);
 }
 
 void LargeCalls::called(const MeteredCall& call) {

@@ -10,11 +10,11 @@
 
 namespace latchkey::server {
 
-class Dispatcher;
+class CallMeters;
 
 class LargeCalls final : public CallMeter {
  public:
-  explicit LargeCalls(Dispatcher& dispatcher) : dispatcher_(dispatcher) {}
+  explicit LargeCalls(CallMeters& meters) : meters_(meters) {}
 
   // Amounts are bytes as they are sent by the network.
   void configure(const CommandLog::Settings& requests, const CommandLog::Settings& replies);
@@ -25,7 +25,7 @@ class LargeCalls final : public CallMeter {
   void called(const MeteredCall& call) override;
 
  private:
-  Dispatcher& dispatcher_;
+  CallMeters& meters_;
   CommandLog requests_;
   CommandLog replies_;
   bool metering_ = false;

@@ -178,12 +178,7 @@ void Shutdown::stop_waiting() {
   deadline_ms_ = 0;
   server_.pauses().unpause(PauseControl::Reason::kShutdown);
   for (const uint64_t id : std::exchange(waiting_clients_, {})) {
-    Client* client = server_.clients().find(id);
-    if (client == nullptr) continue;
-    const size_t mark = client->out().mark();
-    client->reply.error(kFailed);
-    server_.dispatcher().note_late_reply(*client, mark);
-    client->unblock(BlockEnd::kUnblocked, /*served=*/true);
+    server_.dispatcher().answer_waiting(id, [](Client& client) { client.reply.error(kFailed); });
   }
 }
 

@@ -426,6 +426,21 @@ TEST_CASE("SHUTDOWN waits for replicas to catch up, and nothing is written meanw
   }
 }
 
+TEST_CASE("a client that wants no replies hears nothing of a shutdown that is called off") {
+  Master master("shutdown-timeout 5");
+  Follower replica(master);
+  TestClient user(master);
+  user.run("SET a 1");
+  user.run("CLIENT REPLY OFF");
+  CHECK(user.run("SHUTDOWN").empty());
+  master.tick();
+  TestClient third(master);
+  CHECK(third.run("SHUTDOWN ABORT") == kOk);
+  CHECK(user.take_output().empty());
+  CHECK(user.run("CLIENT REPLY ON") == kOk);
+  CHECK(third.run("INFO errorstats").find("errorstat_ERR:count=1") != std::string::npos);
+}
+
 TEST_CASE("SHUTDOWN waits for replicas that have not got their dataset yet") {
   Master master("shutdown-timeout 5");
   TestClient user(master);

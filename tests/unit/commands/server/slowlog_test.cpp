@@ -204,7 +204,7 @@ TEST_CASE("COMMANDLOG has calls by the size of their request or reply, while the
   client.run("SET key " + std::string(100, 'a'));
   client.run("GET key");
   client.run("SETRANGE key 0 short");
-  auto& large = server.server.dispatcher().large_calls();
+  auto& large = server.server.dispatcher().meters().large_calls();
   REQUIRE(large.requests().entries().size() == 2);
   CHECK(large.requests().entries()[0].call.amount == 130);
   CHECK(large.requests().entries()[0].words == Words{"SET", "key", std::string(100, 'a')});
@@ -246,7 +246,7 @@ TEST_CASE("COMMANDLOG judges replies within a transaction, but no requests") {
   client.run("SET key " + std::string(100, 'a'));
   client.run("GET key");
   client.run("EXEC");
-  auto& large = server.server.dispatcher().large_calls();
+  auto& large = server.server.dispatcher().meters().large_calls();
   CHECK(large.requests().entries().empty());
   REQUIRE(!large.replies().entries().empty());
   CHECK(large.replies().entries().back().words == Words{"GET", "key"});

@@ -449,14 +449,15 @@ TEST_CASE("WAITAOF asks replicas when it waits for them, and only then") {
   int asked = 0;
   life.client.run("SET name value");
   SECTION("there are replicas") {
-    aof.set_replica_disks({.count = [&](int64_t) { return copies; }, .ask = [&] { ++asked; }});
+    aof.waits().set_replica_disks(
+        {.count = [&](int64_t) { return copies; }, .ask = [&] { ++asked; }});
     CHECK(life.client.run("WAITAOF 1 0 0").empty());
     CHECK(asked == 0);
     TestClient other(life.server);
     CHECK(other.run("WAITAOF 0 1 0").empty());
     CHECK(asked == 1);
     copies = 1;
-    aof.serve_waiting();
+    aof.waits().serve();
     CHECK(other.take_output() == array({integer(1), integer(1)}));
     CHECK(life.client.take_output().empty());
     CHECK(other.run("WAITAOF 0 1 0") == array({integer(1), integer(1)}));
@@ -510,14 +511,20 @@ TEST_CASE("WAITAOF cannot wait for a file that there is none of, or no longer") 
   Life life(directory, "appendfsync no");
   life.client.run("SET name value");
   CHECK(life.client.run("WAITAOF 1 0 0").empty());
+  TestClient silent(life.server);
+  silent.run("SET name value");
+  silent.run("CLIENT REPLY OFF");
+  CHECK(silent.run("WAITAOF 1 0 0").empty());
   TestClient other(life.server);
   CHECK(other.run("CONFIG SET appendonly no") == kOk);
   CHECK(life.client.take_output() == refusal);
+  CHECK(silent.take_output().empty());
+  CHECK(other.run("INFO errorstats").find("errorstat_ERR:count=2") != std::string::npos);
   CHECK(other.run("WAITAOF 1 0 0") == refusal);
   CHECK(other.run("WAITAOF 0 0 0") == array({integer(0), integer(0)}));
   CHECK(directory.read(std::string(kManifest)) ==
         "file appendonly.aof.1.base.rdb seq 1 type b\n"
-        "file appendonly.aof.1.incr.aof seq 1 type i startoffset 0 endoffset 1\n");
+        "file appendonly.aof.1.incr.aof seq 1 type i startoffset 0 endoffset 2\n");
 }
 
 TEST_CASE("After a rewrite that was stopped, one that is killed is told of") {
