@@ -105,8 +105,11 @@ bool split_words(std::span<char> line, Arguments& words, bool joins_quotes) {
   }
 }
 
-RequestParser::Status RequestParser::parse(std::span<char> input, const Limits& limits,
-                                           Arguments& arguments, size_t* consumed) {
+// Every request comes through here: one call, with what it calls inlined.
+[[gnu::flatten]] RequestParser::Status RequestParser::parse(std::span<char> input,
+                                                            const Limits& limits,
+                                                            Arguments& arguments,
+                                                            size_t* consumed) {
   if (input.empty()) return Status::kIncomplete;
   const size_t first = arguments.size();
   if (first == 0) decoded_.clear();
@@ -117,41 +120,28 @@ RequestParser::Status RequestParser::parse(std::span<char> input, const Limits& 
   return status;
 }
 
-RequestParser::Header RequestParser::read_count(const char* at, const char* end,
-                                                const Limits& limits, int64_t* count,
+RequestParser::Header RequestParser::read_count(const char* at, const char* end, int64_t* count,
                                                 const char** next) {
-  *count = short_header(at, end, next);
-  if (*count < 0) {
-    std::string_view line;
-    if (take_line(at + 1, end, &line, next) == Line::kIncomplete)
-      return static_cast<size_t>(end - at) > kMaxLine ? failed("too big mbulk count string")
-                                                      : Header::kIncomplete;
-    if (!base::parse_int64(line, count) || *count > INT_MAX)
-      return failed("invalid multibulk length");
-  }
-  if (limits.strict_breaks && (*next)[-1] != '\n') return failed(kNoBreak);
-  if (*count > kMaxUnauthenticatedArguments && !limits.authenticated)
-    return failed("unauthenticated multibulk length");
+  std::string_view line;
+  if (take_line(at + 1, end, &line, next) == Line::kIncomplete)
+    return static_cast<size_t>(end - at) > kMaxLine ? failed("too big mbulk count string")
+                                                    : Header::kIncomplete;
+  if (!base::parse_int64(line, count) || *count > INT_MAX)
+    return failed("invalid multibulk length");
   return Header::kRead;
 }
 
 RequestParser::Header RequestParser::read_bulk_size(const char* at, const char* end,
                                                     const Limits& limits, int64_t* size,
                                                     const char** next) {
-  *size = at < end && *at == '$' ? short_header(at, end, next) : -1;
-  if (*size < 0) {
-    std::string_view line;
-    if (take_line(at, end, &line, next) == Line::kIncomplete)
-      return static_cast<size_t>(end - at) > kMaxLine ? failed("too big bulk count string")
-                                                      : Header::kIncomplete;
-    if (*at != '$') return failed(std::string("expected '$', got '") + *at + "'");
-    if (!base::parse_int64(line.substr(1), size) || *size < 0 ||
-        static_cast<uint64_t>(*size) > limits.max_bulk_size)
-      return failed("invalid bulk length");
-  }
-  if (limits.strict_breaks && (*next)[-1] != '\n') return failed(kNoBreak);
-  if (*size > kMaxUnauthenticatedBulk && !limits.authenticated)
-    return failed("unauthenticated bulk length");
+  std::string_view line;
+  if (take_line(at, end, &line, next) == Line::kIncomplete)
+    return static_cast<size_t>(end - at) > kMaxLine ? failed("too big bulk count string")
+                                                    : Header::kIncomplete;
+  if (*at != '$') return failed(std::string("expected '$', got '") + *at + "'");
+  if (!base::parse_int64(line.substr(1), size) || *size < 0 ||
+      static_cast<uint64_t>(*size) > limits.max_bulk_size)
+    return failed("invalid bulk length");
   return Header::kRead;
 }
 
@@ -168,10 +158,20 @@ RequestParser::Status RequestParser::parse_array(std::span<char> input, const Li
 
   if (!resuming) {
     const char* next = nullptr;
-    int64_t count = 0;
-    const Header header = read_count(at, end, limits, &count, &next);
-    if (header != Header::kRead) [[unlikely]]
-      return header == Header::kFailed ? Status::kError : Status::kIncomplete;
+    int64_t count = short_header(at, end, &next);
+    if (count < 0) [[unlikely]] {
+      // Variables of their own: the others stay in registers.
+      int64_t long_count = 0;
+      const char* behind = nullptr;
+      const Header header = read_count(at, end, &long_count, &behind);
+      if (header != Header::kRead)
+        return header == Header::kFailed ? Status::kError : Status::kIncomplete;
+      count = long_count;
+      next = behind;
+    }
+    if (limits.strict_breaks && next[-1] != '\n') return fail(kNoBreak);
+    if (count > kMaxUnauthenticatedArguments && !limits.authenticated)
+      return fail("unauthenticated multibulk length");
     if (count <= 0) {
       *consumed = static_cast<size_t>(next - base);
       return Status::kRequest;
@@ -183,11 +183,19 @@ RequestParser::Status RequestParser::parse_array(std::span<char> input, const Li
   while (remaining_ > 0) {
     if (bulk_size_ < 0) {
       const char* next = nullptr;
-      int64_t size = 0;
-      const Header header = read_bulk_size(at, end, limits, &size, &next);
-      if (header == Header::kFailed) [[unlikely]]
-        return Status::kError;
-      if (header == Header::kIncomplete) break;
+      int64_t size = at < end && *at == '$' ? short_header(at, end, &next) : -1;
+      if (size < 0) [[unlikely]] {
+        int64_t long_size = 0;
+        const char* behind = nullptr;
+        const Header header = read_bulk_size(at, end, limits, &long_size, &behind);
+        if (header == Header::kFailed) return Status::kError;
+        if (header == Header::kIncomplete) break;
+        size = long_size;
+        next = behind;
+      }
+      if (limits.strict_breaks && next[-1] != '\n') return fail(kNoBreak);
+      if (size > kMaxUnauthenticatedBulk && !limits.authenticated)
+        return fail("unauthenticated bulk length");
       bulk_size_ = size;
       at = next;
     }

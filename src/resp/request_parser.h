@@ -67,12 +67,12 @@ class RequestParser {
   Status parse_inline(std::span<char> input, const Limits& limits, Arguments& arguments,
                       size_t* consumed);
   enum class Header : uint8_t { kRead, kIncomplete, kFailed };
-  // Read the header at `at`: of a request, with the number of its arguments, and of an argument,
-  // with its size in bytes. `next`: behind it.
-  Header read_count(const char* at, const char* end, const Limits& limits, int64_t* count,
-                    const char** next);
-  Header read_bulk_size(const char* at, const char* end, const Limits& limits, int64_t* size,
-                        const char** next);
+  // Read a header that is not as short as most are: of a request, with the number of its arguments,
+  // and of an argument, with its size in bytes. `next`: behind it.
+  [[gnu::noinline]] Header read_count(const char* at, const char* end, int64_t* count,
+                                      const char** next);
+  [[gnu::noinline]] Header read_bulk_size(const char* at, const char* end, const Limits& limits,
+                                          int64_t* size, const char** next);
   Status suspend(size_t position, const char* base, Arguments& arguments, size_t first);
   void remember(size_t offset, size_t size) {
     partial_.push_back({offset, size});

@@ -12,6 +12,7 @@
 #include "server/client/replica_link.h"
 #include "server/client/tracking.h"
 #include "server/command/command_table.h"
+#include "server/command/dispatcher.h"
 #include "server/command/transaction.h"
 #include "server/command/watch.h"
 #include "server/emulation/info_fields.h"

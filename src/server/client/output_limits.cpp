@@ -29,8 +29,12 @@ const ClientBufferLimit& limit_of(const Client& client) {
 }
 
 size_t pending_bytes(const Client& client) {
-  const size_t held = client.replica != nullptr ? client.replica->held_bytes() : 0;
-  return client.pending_output() + held + client.server.dispatcher().held_push_bytes(client);
+  size_t pending = client.pending_output();
+  if (client.replica != nullptr) pending += client.replica->held_bytes();
+  // Of a client that waits or is suspended messages may be held back.
+  if (client.has(kClientBlocked | kClientSuspended)) [[unlikely]]
+    pending += client.server.dispatcher().held_push_bytes(client);
+  return pending;
 }
 
 // Output that never exceeds a limit: a first buffer; for a replica also the backlog, which may be

@@ -105,8 +105,9 @@ resp::RequestParser::Limits RequestPump::limits_for(const Client& client) const 
           .joins_quotes = is_valkey_91};
 }
 
-resp::RequestParser::Status RequestPump::parse_batch(Client& client, std::span<char> bytes,
-                                                     size_t* consumed) {
+// Every batch comes through here.
+[[gnu::always_inline]] inline resp::RequestParser::Status RequestPump::parse_batch(
+    Client& client, std::span<char> bytes, size_t* consumed) {
   using Status = resp::RequestParser::Status;
   batch_.words.clear();
   batch_.requests.clear();
