@@ -170,9 +170,12 @@ void bitfield(CommandContext& ctx) {
     ctx.reply.integer(operation.kind == FieldOperation::Kind::kSet ? old : *result);
     if (row.grew || *result != old) ++changes;
   }
-  // A string that has grown is another one, although all that was to be written has overflowed.
-  if (row.grew) changes = std::max<uint64_t>(changes, 1);
-  if (changes == 0) return;
+  if (changes == 0) {
+    // All that was to be written has overflowed. A string that has grown is another one in replicas
+    // and files too; nobody is notified, as in the reference.
+    if (row.grew) ctx.events.count(1);
+    return;
+  }
   ctx.changed(key, EventClass::kString, "setbit");
   ctx.events.count(changes - 1);
 }
