@@ -679,7 +679,8 @@ TEST_CASE("Messages follow a reply that is held back") {
                                       bulks({"message", "news", "first"}).substr(1));
   }
   SECTION("as many as the client's limit of output allows") {
-    server.admin.run("CONFIG SET client-output-buffer-limit 'pubsub 100kb 0 0'");
+    REQUIRE(server.admin.run_words(
+                {"CONFIG", "SET", "client-output-buffer-limit", "pubsub 100kb 0 0"}) == kOk);
     CHECK(client.run("SUBSCRIBE news") == "");
     const std::string publish = "PUBLISH news " + std::string(60'000, 'x');
     for (const bool is_over : {false, false, true}) {
