@@ -29,8 +29,7 @@ struct Connection::Stream {
 
 namespace {
 
-// Maximum pieces of one write call, and bytes: what the kernel copies in one go ought to be in the
-// processor's cache still when it is copied out again.
+// Maximum pieces of one write call, and bytes.
 constexpr size_t kMaxPieces = 64;
 constexpr size_t kMaxSent = 512 * 1024;
 // From so many bytes on the rest waits for the next turn, although the socket takes more: a client
