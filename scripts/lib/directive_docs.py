@@ -60,24 +60,33 @@ def roff(text):
     return "\\&" + text if text.startswith((".", "'")) else text
 
 
-def paragraphs(lines):
-    """Plain lines run together; those that are indented stand as they are."""
-    out = []
+def paragraphs(lines, after_list):
+    """Plain lines run together. Indented ones are a list: `term  what it means`, which may go on in deeper lines, or an example.
+    after_list: the macro with which text goes on behind one."""
+    out, in_list = [], False
     for line in lines:
+        is_item = line.startswith("  ")
+        if is_item != in_list and line.strip():
+            out += [".RS", ".PD 0"] if is_item else [".PD", ".RE", after_list]
+            in_list = is_item
         if not line.strip():
-            out.append(".PP")
-        elif line.startswith("  "):
-            out += [".br", roff(line.strip())]
-        else:
+            if not in_list:
+                out.append(".PP")
+        elif not is_item:
             out.append(roff(line))
-    return out
+        elif line.startswith("    "):
+            out.append(roff(line.strip()))
+        else:
+            term, *meaning = re.split(r" {2,}", line.strip(), maxsplit=1)
+            out += [".TP", f"\\fB{roff(term)}\\fR", roff(meaning[0])] if meaning else [".PP", roff(term)]
+    return out + [".PD", ".RE"] if in_list else out
 
 
 def man_page(introduction, blocks):
     out = [".\\\" Made from latchkey.conf by scripts/lib/directive_docs.py.",
            '.TH LATCHKEY.CONF 5 "" "Latchkey" "File Formats"', ".SH NAME",
            "latchkey.conf \\- configuration of latchkey\\-server", ".SH DESCRIPTION"]
-    out += paragraphs(introduction[1:])
+    out += paragraphs(introduction[1:], ".PP")
     section = None
     for block in blocks:
         if block.section != section:
@@ -88,7 +97,7 @@ def man_page(introduction, blocks):
             out.append(".TP" if index == 0 else ".TQ")
             shown = f'\\fB{roff(name)}\\fR {roff(value)}'.rstrip()
             out.append(shown if is_default else shown + " (example)")
-        out += paragraphs(block.text) or ["\\&"]
+        out += paragraphs(block.text, ".IP") or ["\\&"]
     out += [".SH SEE ALSO", ".BR latchkey\\-server (1);", ".B latchkey\\-server \\-\\-explain", ".I directive"]
     return "\n".join(out) + "\n"
 

@@ -43,10 +43,12 @@ std::string usage(std::string_view program) {
       {"-", "(the configuration comes from standard input)"},
       {"-v or --version", ""},
       {"-h or --help", ""},
-      {"--check-system", "(what the system could do better)"},
-      {"--check-config /path/to/latchkey.conf [options]", "(all that is wrong with it)"},
-      {"--explain [directive]", "(what it is for; without a name, of all)"},
-      {"[/path/to/latchkey.conf] --ping [options]", "(whether that server serves)"},
+      {"--check-system", "(which settings of the kernel cost speed or data)"},
+      {"--check-config /path/to/latchkey.conf [options]",
+       "(all that is wrong with it; starts nothing)"},
+      {"--explain [directive]", "(what a directive is for; without a name, all of them)"},
+      {"[/path/to/latchkey.conf] --ping [options]",
+       "(whether the server there serves, by its exit status)"},
       {"/path/to/sentinel.conf --sentinel", "(as a Sentinel)"},
   };
   constexpr Example kExamples[] = {
