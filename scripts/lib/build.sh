@@ -14,13 +14,19 @@ LATCHKEY_SANITIZED=$PWD/build/sanitize
 export CCACHE_SLOPPINESS=pch_defines,time_macros
 unset CCACHE_DEPEND
 
+# With an empty cache, as on a new machine, ccache has nothing to serve and makes each compilation cost half as much again: it
+# preprocesses the file by itself and reads the precompiled header. It fills by what is built with it otherwise: Meson uses ccache unasked.
+cache_has_objects() {
+  ccache --print-stats 2>/dev/null | grep -qE '^files_in_cache[[:space:]]+[1-9]'
+}
+
 build_in() {
   local directory=$1 log
   shift
   log=$(mktemp)
   if [ ! -f "$directory/build.ninja" ]; then
     local compiler=${CXX:-g++}
-    command -v ccache >/dev/null && compiler="ccache $compiler"
+    cache_has_objects && compiler="ccache $compiler"
     rm -rf "$directory"
     CXX=$compiler meson setup "$directory" -Dtests=enabled "$@" >"$log" 2>&1 || { cat "$log"; rm -f "$log"; return 1; }
   fi
