@@ -74,7 +74,7 @@ class BlobRef {
   BlobRef() = default;
   // Adds a reference.
   explicit BlobRef(Blob* blob) : blob_(blob) { blob_->retain(); }
-  // Takes over a reference, such as the first one of a new blob.
+  // Adopts a reference of the caller's, such as the first one of a new blob.
   static BlobRef adopt(Blob* blob) {
     BlobRef made;
     made.blob_ = blob;

@@ -34,7 +34,7 @@ class BufferPool {
     if (free_.empty()) {
       buffer = static_cast<char*>(std::malloc(kBufferSize));
       if (buffer == nullptr) throw std::bad_alloc();
-      HeapAccount::hand_over(kBufferSize);
+      HeapAccount::transfer_out(kBufferSize);
     } else {
       buffer = free_.back();
       free_.pop_back();
@@ -46,10 +46,10 @@ class BufferPool {
     free_.push_back(buffer);
     --lent_;
   }
-  // One that was lent is its holder's own from now on, as any from malloc.
+  // The holder of a lent buffer owns it from now on, as any other memory from malloc.
   void forget() {
     --lent_;
-    HeapAccount::take_over(kBufferSize);
+    HeapAccount::transfer_in(kBufferSize);
   }
 
  private:

@@ -9,7 +9,7 @@ namespace {
 int64_t read_us(clockid_t id) {
   timespec now{};
   clock_gettime(id, &now);
-  return static_cast<int64_t>(now.tv_sec) * 1'000'000 + now.tv_nsec / 1'000;
+  return static_cast<int64_t>(now.tv_sec) * kUsPerSecond + now.tv_nsec / kNsPerUs;
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "base/time_units.h"
+
 namespace latchkey::base {
 
 class Clock {
@@ -21,7 +23,7 @@ class SystemClock final : public Clock {
   int64_t monotonic_us() const override;
 };
 
-// A clock that moves only when told to, for tests.
+// A clock that moves only when advance_us() is called, for tests.
 class VirtualClock final : public Clock {
  public:
   explicit VirtualClock(int64_t wall_us = 1'700'000'000'000'000) : wall_us_(wall_us) {}
@@ -31,7 +33,7 @@ class VirtualClock final : public Clock {
     wall_us_ += delta_us;
     monotonic_us_ += delta_us;
   }
-  void advance_ms(int64_t delta_ms) { advance_us(delta_ms * 1000); }
+  void advance_ms(int64_t delta_ms) { advance_us(delta_ms * kUsPerMs); }
 
  private:
   int64_t wall_us_;

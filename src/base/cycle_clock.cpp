@@ -5,6 +5,8 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <x86intrin.h>
+
+#include "base/time_units.h"
 #endif
 
 namespace latchkey::base {
@@ -14,7 +16,7 @@ namespace {
 uint64_t monotonic_ns() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+  return static_cast<uint64_t>(now.tv_sec) * kNsPerSecond + static_cast<uint64_t>(now.tv_nsec);
 }
 
 #if defined(__x86_64__)
@@ -62,7 +64,7 @@ double measure_us_per_tick() {
   }
   const Sample end = take_sample();
   const double ticks = static_cast<double>(end.ticks - start.ticks);
-  const double us = static_cast<double>(end.ns - start.ns) / 1000.0;
+  const double us = static_cast<double>(end.ns - start.ns) / kNsPerUs;
   return ticks > 0 ? us / ticks : 0.001;
 }
 

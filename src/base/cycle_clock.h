@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "base/time_units.h"
+
 namespace latchkey::base {
 
 class CycleClock {
@@ -23,7 +25,7 @@ class CycleClock {
     return ticks < kMaxTicks ? static_cast<uint64_t>(ticks) : UINT64_MAX;
   }
   int64_t to_ns(uint64_t span) const {
-    return static_cast<int64_t>(static_cast<double>(span) * us_per_tick_ * 1000.0);
+    return static_cast<int64_t>(static_cast<double>(span) * us_per_tick_ * kNsPerUs);
   }
 
  private:

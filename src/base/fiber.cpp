@@ -85,7 +85,7 @@ struct Fiber::Context {
   // The lowest usable address, above the guard page.
   const char* bottom() const { return static_cast<char*>(stack.sp) - stack.size; }
 
-  void go_in() {
+  void switch_in() {
 #ifdef LK_THREAD_SANITIZER
     outer_thread_fiber = __tsan_get_current_fiber();
 #endif
@@ -93,7 +93,7 @@ struct Fiber::Context {
     inside = std::move(inside).resume();
     outer.end_switch(nullptr, nullptr);
   }
-  void go_out() {
+  void switch_out() {
     inner.begin_switch(outer_bottom, outer_size, outer_thread_fiber);
     outside = std::move(outside).resume();
     inner.end_switch(&outer_bottom, &outer_size);
@@ -114,7 +114,7 @@ Fiber::Fiber()
         self.inner.end_switch(&self.outer_bottom, &self.outer_size);
         self.outside = std::move(caller);
         // The fiber is entered once here, so that all later entries and the final one are alike.
-        for (self.go_out(); !self.leaving; self.go_out()) {
+        for (self.switch_out(); !self.leaving; self.switch_out()) {
           body_(object_);
           idle_ = true;
         }
@@ -122,13 +122,13 @@ Fiber::Fiber()
         self.inner.begin_switch(self.outer_bottom, self.outer_size, self.outer_thread_fiber);
         return std::move(self.outside);
       });
-  self.go_in();
+  self.switch_in();
 }
 
 Fiber::~Fiber() {
   LK_ASSERT(idle_);
   context_->leaving = true;
-  context_->go_in();
+  context_->switch_in();
 #ifdef LK_THREAD_SANITIZER
   __tsan_destroy_fiber(context_->thread_fiber);
 #endif
@@ -148,12 +148,12 @@ bool Fiber::resume() {
 }
 
 bool Fiber::enter() {
-  context_->go_in();
+  context_->switch_in();
   return idle_;
 }
 
 void Fiber::suspend() {
-  context_->go_out();
+  context_->switch_out();
 }
 
 }  // namespace latchkey::base

@@ -49,11 +49,11 @@ void HeapAccount::bill(Id id) {
   switch_to(found == accounts().by_id.end() ? nullptr : found->second);
 }
 
-void HeapAccount::hand_over(size_t size) {
+void HeapAccount::transfer_out(size_t size) {
   if (open_ != nullptr && open_->thread_.is_known()) open_->balance_ -= taken_for(size);
 }
 
-void HeapAccount::take_over(size_t size) {
+void HeapAccount::transfer_in(size_t size) {
   if (open_ != nullptr && open_->thread_.is_known()) open_->balance_ += taken_for(size);
 }
 

@@ -1,4 +1,5 @@
-// Whom a thread allocates for: servers that share a thread each have an account of the bytes.
+// Accounts of memory: servers that share a thread each have one, which counts the bytes that the
+// thread allocates and frees for that server.
 #pragma once
 
 #include <cstddef>
@@ -8,10 +9,10 @@
 
 namespace latchkey::base {
 
-// What the thread allocates and frees while the account is open, which it is from bill() until
-// another is, is added to its balance. Allocations that outlive their reason, so that somebody else
-// may free them, are made and freed while none is. Used by the thread that made it only. Where the
-// allocator does not count by thread, all balances stay zero.
+// bill() opens the account, until another one is opened. What the thread allocates and frees
+// meanwhile is added to its balance. An allocation that another server may free is made and freed
+// while no account is open. Used only by the thread that made it. Where the allocator does not
+// count by thread, all balances stay zero.
 class HeapAccount {
  public:
   // A number for each account of a thread that was ever made; 0 for none.
@@ -29,13 +30,14 @@ class HeapAccount {
   static void bill_none() {
     if (open_ != nullptr) switch_to(nullptr);
   }
-  // The one that is open, and the same again later; none where it is gone by then.
+  // The open account, and how to open it again later; bill(id) opens none if that account has been
+  // destroyed.
   static Id billed() { return open_ == nullptr ? 0 : open_->id_; }
   static void bill(Id id);
-  // An allocation of that size, or none (0), that was made for the open account is somebody else's
-  // from here on, or the other way round.
-  static void hand_over(size_t size);
-  static void take_over(size_t size);
+  // The open account no longer counts an allocation of that size (0: none) that was made while it
+  // was open, or counts one from now on that was not.
+  static void transfer_out(size_t size);
+  static void transfer_in(size_t size);
 
   const ThreadHeapUse& thread() const { return thread_; }
   // Bytes allocated less bytes freed, modulo 2^64, since it was made or last set.
@@ -55,7 +57,7 @@ class HeapAccount {
   uint64_t thread_when_opened_ = 0;  // the thread's balance then
 };
 
-// Bills whoever was billed when it was made, again when it goes.
+// When it is destroyed, opens the account again that was open when it was made.
 class BillingScope {
  public:
   BillingScope() = default;

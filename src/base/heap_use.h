@@ -11,14 +11,14 @@ class ThreadHeapUse {
  public:
   // Costs a microsecond.
   ThreadHeapUse();
-  // Counters that somebody else keeps, for tests: sanitizers' allocators have none.
+  // Counters of the caller, for tests: sanitizers' allocators have none.
   ThreadHeapUse(const uint64_t* allocated, const uint64_t* freed)
       : allocated_(allocated), freed_(freed) {}
 
   // False when the program uses another allocator (a sanitizer's), which does not count by thread.
   bool is_known() const { return allocated_ != nullptr; }
-  // Bytes that the thread has allocated, less those that it has freed, whoever had allocated them;
-  // modulo 2^64. Zero when not known.
+  // Bytes that the thread has allocated, less those that it has freed, whichever thread had
+  // allocated them; modulo 2^64. Zero when not known.
   uint64_t balance() const { return allocated_ == nullptr ? 0 : read(allocated_) - read(freed_); }
 
  private:

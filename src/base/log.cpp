@@ -9,8 +9,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdarg>
 #include <cstdio>
 #include <ctime>
+
+#include "base/time_units.h"
 
 namespace latchkey::base {
 
@@ -82,7 +85,7 @@ std::string_view printed(const Stamp& text, int size) {
 std::string_view format_time(LogTime format, Stamp& text) {
   timeval now{};
   gettimeofday(&now, nullptr);
-  const int milliseconds = static_cast<int>(now.tv_usec / 1000);
+  const int milliseconds = static_cast<int>(now.tv_usec / kUsPerMs);
   if (format == LogTime::kMilliseconds) {
     return printed(text, snprintf(text.data(), text.size(), "%lld%03d",
                                   static_cast<long long>(now.tv_sec), milliseconds));

@@ -11,7 +11,6 @@
 // costs one comparison. A logger may be used from several threads.
 #pragma once
 
-#include <cstdarg>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -48,8 +47,9 @@ class Logger {
 
   void set_role(char role) { role_ = role; }
 
-  // Puts the message into other words, which it writes into `room`; returns the message as it is
-  // where they do not fit. Must not allocate. Null: as it is.
+  // Returns the text to log in place of `message`: another one that it has written into `room`, or
+  // the message itself where that does not fit. Must not allocate. Null: messages are logged as
+  // they are.
   using Rewording = std::string_view (*)(std::string_view message, std::span<char> room);
   void set_rewording(Rewording rewording) { rewording_ = rewording; }
 

@@ -8,7 +8,7 @@
 //     }
 //
 // A function without a value returns Result<>, and `{}` where it succeeded. The error is a
-// sentence unless the type says otherwise. The compiler warns of a result that nobody looks at.
+// sentence unless the type says otherwise. The compiler warns of a result that is not used.
 // The names follow std::expected (C++23), which the compilers that this is built with do not have;
 // its class is not [[nodiscard]].
 //

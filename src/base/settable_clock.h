@@ -1,5 +1,5 @@
 // A wall clock that can be moved, stopped, and run at another rate: it shows the time of a source
-// until it is told otherwise. Its monotonic time is always the source's.
+// until set(), freeze() or set_rate() is called. Its monotonic time is always the source's.
 //
 //     kWall     shows the source's wall time
 //     kRunning  runs from where it was set, `rate` times as fast as the source's monotonic time

@@ -1,4 +1,5 @@
-// Visits the same elements again and again so that none of them always comes first.
+// TakeTurns: round robin. Visits the same elements again and again, beginning with another one each
+// time.
 #pragma once
 
 #include <cstddef>

@@ -5,6 +5,8 @@
 #include <climits>
 #include <cstdint>
 
+#include "base/time_units.h"
+
 namespace latchkey::base {
 
 // The time `timeout_ms` after `now_ms`, or INT64_MAX if that is later than an int64 can say; 0 for
@@ -16,8 +18,7 @@ constexpr int64_t deadline_after(int64_t now_ms, int64_t timeout_ms) {
 // A timeout of that many seconds in milliseconds, as poll(2) takes it: at most INT_MAX, which is 24
 // days. REQUIRES: `seconds` is not negative, for which poll(2) waits without end.
 constexpr int poll_timeout_ms(int seconds) {
-  constexpr int kMsPerSecond = 1000;
-  return seconds <= INT_MAX / kMsPerSecond ? seconds * kMsPerSecond : INT_MAX;
+  return static_cast<int>(std::min<int64_t>(seconds * kMsPerSecond, INT_MAX));
 }
 
 }  // namespace latchkey::base

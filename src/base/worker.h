@@ -10,6 +10,8 @@
 #include <thread>
 #include <utility>
 
+#include "base/assert.h"
+
 namespace latchkey::base {
 
 class Worker {
@@ -25,7 +27,10 @@ class Worker {
   Worker& operator=(const Worker&) = delete;
 
   // REQUIRES: no job has been given yet.
-  void set_prepare(Job prepare) { prepare_ = std::move(prepare); }
+  void set_prepare(Job prepare) {
+    LK_ASSERT(!thread_.joinable());
+    prepare_ = std::move(prepare);
+  }
   void run(Job job);
   // Waits until all jobs queued so far are done.
   void drain();

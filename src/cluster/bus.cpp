@@ -87,7 +87,7 @@ void Bus::drop(Link& link) {
   if (link.node != nullptr) {
     Link*& place = link.incoming ? link.node->incoming : link.node->link;
     if (place == &link) place = nullptr;
-    if (link.incoming) link.node->unheard_since_ms = server_.machine_ms();
+    if (link.incoming) link.node->no_incoming_link_since_ms = server_.machine_ms();
     link.node = nullptr;
   }
   link.close();
@@ -103,7 +103,7 @@ void Bus::drop_links(Node& node) {
   if (node.incoming != nullptr) drop(*node.incoming);
 }
 
-void Bus::came_from(Link& link, Node& node) {
+void Bus::set_sender(Link& link, Node& node) {
   if (node.incoming == &link) return;
   if (node.incoming != nullptr) drop(*node.incoming);
   if (link.node != nullptr) link.node->incoming = nullptr;
@@ -183,8 +183,8 @@ void Bus::link_received(Link& link, std::string_view bytes) {
     server_.log().warning("Dropping a cluster link by which something came that is no message");
     return drop(link);
   }
-  if (thrown_away_ == kAllTypes || static_cast<int>(message->type) == thrown_away_) {
-    if (close_on_throw_away_) link_failed(link);
+  if (filtered_type_ == kAllTypes || static_cast<int>(message->type) == filtered_type_) {
+    if (closes_filtered_links_) link_failed(link);
     return;
   }
   receiver_.received(link, *message);

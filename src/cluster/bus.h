@@ -10,12 +10,12 @@
 #include <cstdint>
 #include <list>
 #include <memory>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "cluster/bus_message.h"
 #include "cluster/link.h"
-#include "cluster/node_table.h"
+#include "cluster/node.h"
 #include "net/listener.h"
 
 namespace latchkey::server {
@@ -58,7 +58,7 @@ class Bus final : private Link::Owner {
   // Drops the links from and to the node.
   void drop_links(Node& node);
   // `link` turned out to come from that node; an older one from it is dropped.
-  void came_from(Link& link, Node& node);
+  void set_sender(Link& link, Node& node);
   // Drops incoming links whose TLS handshake is not over after ten seconds.
   void drop_stalled();
   // Drops links with more than `most` bytes to send.
@@ -78,8 +78,8 @@ class Bus final : private Link::Owner {
   // they came from if `closing`. For tests.
   static constexpr int kNoType = -1;
   static constexpr int kAllTypes = -2;
-  void throw_away(int type) { thrown_away_ = type; }
-  void close_on_throw_away(bool closing) { close_on_throw_away_ = closing; }
+  void set_packet_filter(int type) { filtered_type_ = type; }
+  void close_filtered_links(bool closing) { closes_filtered_links_ = closing; }
   size_t size() const { return links_.size(); }
   size_t memory() const;
   // For tests.
@@ -101,8 +101,8 @@ class Bus final : private Link::Owner {
   std::vector<std::unique_ptr<Link>> dropped_;
   Counts counts_;
   int listening_port_ = 0;
-  int thrown_away_ = kNoType;
-  bool close_on_throw_away_ = false;
+  int filtered_type_ = kNoType;
+  bool closes_filtered_links_ = false;
 };
 
 }  // namespace latchkey::cluster

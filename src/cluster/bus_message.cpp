@@ -245,10 +245,10 @@ std::optional<std::string> read_client_ip(Reader& reader, int family) {
   return ip;
 }
 
-// Nothing for a zone that would damage the node file: Valkey tells any.
+// Nothing for a zone that would damage the node file: nodes of Valkey send any text.
 std::optional<std::string> read_zone(Reader& reader) {
   std::string zone = reader.text(reader.left());
-  if (!can_be_told(zone)) return std::nullopt;
+  if (!is_safe_in_nodes_file(zone)) return std::nullopt;
   return zone;
 }
 
@@ -299,7 +299,7 @@ void read_extension(Reader& reader, Dialect dialect, Extensions* extensions) {
       break;
     case kHumanName:
       extensions->human_name = value.text(size);
-      if (!can_be_told(*extensions->human_name)) reader.fail();
+      if (!is_safe_in_nodes_file(*extensions->human_name)) reader.fail();
       break;
     case kForgotten: {
       ForgottenNode& node = extensions->forgotten.emplace_back();

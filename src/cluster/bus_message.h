@@ -28,7 +28,6 @@
 // characters.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>

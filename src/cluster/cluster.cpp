@@ -75,14 +75,14 @@ Cluster::Cluster(Server& server)
       slot_migration_(*this),
       slot_jobs_(*this),
       election_(*this),
-      handover_(*this),
-      departure_(*this),
+      manual_failover_(*this),
+      shutdown_failover_(*this),
       migration_(*this),
       heartbeat_(*this),
       secret_(server_.random_source().hex(kIdDigits)) {
   const auto hidden = std::make_shared<store::HiddenSlots>();
   for (const auto& database : server_.databases()) database->index_slots(hidden);
-  guard_bus();
+  validate_bus_settings();
   const auto announce = [this] {
     update_myself();
     reconcile();
@@ -102,7 +102,7 @@ Cluster::Cluster(Server& server)
   });
 }
 
-void Cluster::guard_bus() {
+void Cluster::validate_bus_settings() {
   const auto is_refused = [this] {
     return server_.settings().cluster_bus_port_protected_mode && !server_.settings().tls_cluster;
   };
@@ -191,7 +191,7 @@ bool Cluster::listen() {
 
 bool Cluster::claim_loaded_slots() {
   if (myself().is_replica()) {
-    // Started with nothing, it is like one that has just come.
+    // A replica that has started without a dataset is like a new one.
     is_new_in_shard_ = !has_keys() && server_.replication_offset() == 0;
     return true;
   }
@@ -240,7 +240,7 @@ void Cluster::update_myself() {
   node.client_port = values.cluster_announce_client_port;
   node.client_tls_port = values.cluster_announce_client_tls_port;
   const std::string& zone = values.availability_zone;
-  node.availability_zone = can_be_told(zone) ? zone : std::string();
+  node.availability_zone = is_safe_in_nodes_file(zone) ? zone : std::string();
   node.set(kNoFailover, values.cluster_replica_no_failover);
   changed();
 }
@@ -310,7 +310,8 @@ Message Cluster::message(MessageType type) {
   message.down = !up_;
   message.message_flags = kKnowsExtensions;
   // A script that was busy before the pause writes until it ends.
-  if (handover_.successor() != nullptr && !is_occupied()) message.message_flags |= kWritesPaused;
+  if (manual_failover_.successor() != nullptr && !is_occupied())
+    message.message_flags |= kWritesPaused;
   return message;
 }
 
@@ -383,13 +384,13 @@ void Cluster::bump_epoch() {
 void Cluster::remove(Node& node) {
   slot_migration_.node_removed(node);
   bus_.drop_links(node);
-  handover_.forget(node);
+  manual_failover_.forget(node);
   nodes_.remove(node);
 }
 
 void Cluster::reset(bool hard) {
   Node& node = myself();
-  handover_.reset();
+  manual_failover_.reset();
   election_.reset();
   is_new_in_shard_ = false;
   if (node.is_replica()) {
@@ -421,18 +422,18 @@ bool Cluster::meet(const NodeAddress& address) {
   const auto is_port = [](int port) { return port > 0 && port <= kLastPort; };
   const int port = address.port_for(server_.settings().tls_cluster);
   if (!is_ip || !is_port(port) || !is_port(address.bus_port)) return false;
-  if (!is_met(address)) add_stranger(address, kHandshake | kMeet);
+  if (!in_handshake_with(address)) add_handshake_node(address, kHandshake | kMeet);
   return true;
 }
 
-bool Cluster::is_met(const NodeAddress& address) const {
+bool Cluster::in_handshake_with(const NodeAddress& address) const {
   return std::ranges::any_of(nodes_.all(), [&](const Node* node) {
     return node->has(kHandshake) && node->address.ip == address.ip &&
            node->address.bus_port == address.bus_port;
   });
 }
 
-void Cluster::add_stranger(const NodeAddress& address, uint16_t flags) {
+void Cluster::add_handshake_node(const NodeAddress& address, uint16_t flags) {
   Node& node = nodes_.add(server_.random_source().hex(kIdDigits), flags, server_.machine_ms());
   node.shard_id = server_.random_source().hex(kIdDigits);
   node.address = address;
@@ -444,7 +445,7 @@ void Cluster::replicate_from(Node& master) {
   nodes_.make_replica(myself(), &master);
   // Replicas of Valkey know what their shard moves.
   if (changes_shard || !server_.edition().is_valkey()) nodes_.end_moves();
-  handover_.reset();
+  manual_failover_.reset();
   election_.reset();
   changed();
   // The tick, which calls this too, does not reconcile by itself.
@@ -458,7 +459,7 @@ void Cluster::take_over() {
   nodes_.make_master(node);
   is_new_in_shard_ = false;
   slots.for_each([&](int slot) { nodes_.assign(slot, node); });
-  handover_.reset();
+  manual_failover_.reset();
   election_.reset();
   changed();
   reconcile();
@@ -471,7 +472,7 @@ void Cluster::leave_shard() {
   node.shard_id = server_.random_source().hex(kIdDigits);
   nodes_.end_moves();
   is_new_in_shard_ = false;
-  handover_.reset();
+  manual_failover_.reset();
   election_.reset();
   server_.log().notice("Moving myself to a new shard " + node.shard_id + ".");
   changed();
@@ -571,7 +572,7 @@ void Cluster::disconnect_unserved_clients() {
 
 void Cluster::tick() {
   heartbeat_.tick();
-  handover_.tick();
+  manual_failover_.tick();
   slot_migration_.tick();
   slot_jobs_.tick();
   if (!is_occupied()) {
@@ -627,7 +628,7 @@ void Cluster::received(Link& link, const Message& message) {
 
 void Cluster::note_sender(Node& sender, Link& link, const Message& message) {
   sender.data_received_ms = server_.machine_ms();
-  if (link.incoming) bus_.came_from(link, sender);
+  if (link.incoming) bus_.set_sender(link, sender);
   if (message.has(kKnowsExtensions)) sender.set(kExtensions);
   if (message.current_epoch > nodes_.current_epoch) nodes_.current_epoch = message.current_epoch;
   if (message.config_epoch > sender.config_epoch) {
@@ -635,7 +636,7 @@ void Cluster::note_sender(Node& sender, Link& link, const Message& message) {
     changed();
   }
   sender.offset = message.offset;
-  handover_.told_offset(sender, message);
+  manual_failover_.receive_offset(sender, message);
 }
 
 void Cluster::dispatch(Link& link, Node* sender, const Message& message) {
@@ -651,18 +652,18 @@ void Cluster::dispatch(Link& link, Node* sender, const Message& message) {
   }
   switch (message.type) {
     case kFail:
-      return detector_.told_failing(*sender, message);
+      return detector_.receive_fail(*sender, message);
     case kPublish:
     case kPublishToShard:
-      return take_published(message);
+      return deliver_published(message);
     case kAskForVote:
-      return election_.asked(*sender, message);
+      return election_.vote_requested(*sender, message);
     case kVote:
-      return election_.voted(*sender, message);
+      return election_.vote_received(*sender, message);
     case kUpdate:
-      return claims_.told(message);
+      return claims_.process_update(message);
     case kManualFailover:
-      return handover_.asked(*sender);
+      return manual_failover_.requested(*sender);
     case kModule:
     case kPing:
     case kPong:
@@ -671,7 +672,7 @@ void Cluster::dispatch(Link& link, Node* sender, const Message& message) {
   }
 }
 
-void Cluster::take_published(const Message& message) {
+void Cluster::deliver_published(const Message& message) {
   if (message.type == MessageType::kPublish) {
     server_.pubsub().publish(message.channel, message.content);
   } else {

@@ -5,9 +5,9 @@
 // which requests are served, removal of keys in lost slots, the node file. A change by a command is
 // on disk before the reply, and one by the bus before the next message is sent.
 //
-// Parts: Gossip (heartbeats and their content), FailureDetector, SlotClaims, Election and Handover
-// (automatic and manual failover), ReplicaMigration, SlotMigration, Heartbeat (periodic work). They
-// share this class and reach each other only through it.
+// Parts: Gossip (heartbeats and their content), FailureDetector, SlotClaims, Election and
+// ManualFailover (automatic and manual failover), ReplicaMigration, SlotMigration, Heartbeat
+// (periodic work). They share this class and reach each other only through it.
 #pragma once
 
 #include <memory>
@@ -18,15 +18,15 @@
 #include <vector>
 
 #include "cluster/bus.h"
-#include "cluster/departure.h"
 #include "cluster/election.h"
 #include "cluster/failure_detector.h"
 #include "cluster/gossip.h"
-#include "cluster/handover.h"
 #include "cluster/heartbeat.h"
+#include "cluster/manual_failover.h"
 #include "cluster/node_file.h"
 #include "cluster/node_table.h"
 #include "cluster/replica_migration.h"
+#include "cluster/shutdown_failover.h"
 #include "cluster/slot_claims.h"
 #include "cluster/slot_jobs/slot_jobs.h"
 #include "cluster/slot_migration/slot_migration.h"
@@ -79,13 +79,13 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   SlotStats& slot_stats() { return slot_stats_; }
   SlotMigration& slot_migration() { return slot_migration_; }
   SlotJobs& slot_jobs() { return slot_jobs_; }
-  // Whether an atomic migration, of whatever kind, has the slot, or one of these.
+  // Whether a migration of SlotMigration or SlotJobs includes the slot, or any of the slots.
   bool migrates(int slot) const;
   bool migrates_any(const SlotSet& slots) const;
-  // Whether keys of other nodes' slots are coming: by an atomic migration, or one by one.
+  // Whether this node imports keys of other nodes' slots, by an atomic migration or by MIGRATE.
   bool imports_slots() const;
   Election& election() { return election_; }
-  Handover& handover() { return handover_; }
+  ManualFailover& manual_failover() { return manual_failover_; }
   Heartbeat& heartbeat() { return heartbeat_; }
   int64_t timeout_ms() const;
 
@@ -97,16 +97,16 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   void adopt_secret(const std::string& secret) { secret_ = secret; }
 
   // --- Changes ----------------------------------------------------------------------------------
-  // The node file is out of date.
+  // Marks the node file as out of date.
   void changed() { unsaved_ = true; }
-  // This node does not own these slots any more: their keys are to be deleted.
+  // Schedules the deletion of the keys of slots that this node has lost.
   void lost(const std::vector<int>& slots);
   // Updates the server by the node table. To be called after any change of it.
   void reconcile();
   // Calls reconcile() and writes the node file. False, with errno set, when it cannot be written.
   bool commit();
-  // The same for who is in the middle of a command that comes from the master: the link to it may
-  // have to be closed, which is left to the end of the turn.
+  // As commit(), for a command in the master's stream: reconcile() may have to close the link to
+  // the master, so it runs at the end of the turn.
   bool commit_soon();
   // Takes a configuration epoch above all known ones, without an election.
   void bump_epoch();
@@ -117,11 +117,11 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   // Starts a handshake with the node at that address. False when the address is invalid.
   bool meet(const NodeAddress& address);
   // Whether a handshake with the node at that address is going on.
-  bool is_met(const NodeAddress& address) const;
-  // Adds a node whose id is not known yet, under a random one. `flags`: kHandshake, and kMeet if it
-  // is to be introduced to this cluster.
-  void add_stranger(const NodeAddress& address, uint16_t flags);
-  // Becomes a replica of that master / a master with the slots of its own one.
+  bool in_handshake_with(const NodeAddress& address) const;
+  // Adds a node in handshake, under a random id until its own is known. `flags`: kHandshake, and
+  // kMeet if this node is to send it MEET.
+  void add_handshake_node(const NodeAddress& address, uint16_t flags);
+  // Becomes a replica of that master / a master with the slots of its former master.
   void replicate_from(Node& master);
   void take_over();
   // Stops replicating and becomes a master without slots, of a shard of its own; the caller clears
@@ -139,7 +139,7 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   // Whether this replica has its shard's dataset, be it an old one: not while the first one, or
   // another in its place, has yet to come.
   bool has_dataset() const;
-  // Whether it has, and gets its master's stream.
+  // Whether has_dataset() is true and the link to the master is up.
   bool is_synchronized() const;
 
   // To be called ten times a second where there is no loop.
@@ -147,7 +147,7 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   void end_turn();
 
   // server::SlotGate
-  Answer judge(std::span<const server::SlotGate::Request> requests, const Caller& caller) override;
+  Answer check(std::span<const server::SlotGate::Request> requests, const Caller& caller) override;
   LinkFigures link_figures() const override;
   bool admit_node(server::Client& client, std::string_view secret) override;
   server::DatasetSlots slots_in_dataset() const override;
@@ -166,10 +166,10 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
 
   void note_sender(Node& sender, Link& link, const Message& message);
   void dispatch(Link& link, Node* sender, const Message& message);
-  void take_published(const Message& message);
-  // Has CONFIG SET keep the bus as cluster-bus-port-protected-mode wants it.
-  void guard_bus();
-  // Logs that anybody can speak on the bus, where that is so.
+  void deliver_published(const Message& message);
+  // Has CONFIG SET refuse cluster-bus-port-protected-mode without tls-cluster.
+  void validate_bus_settings();
+  // Logs a warning if the bus accepts nodes without authentication.
   void warn_of_open_bus();
   void update_myself();
   bool save();
@@ -182,9 +182,9 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   std::string_view reason_to_be_down();
   void delete_lost_keys();
   void disconnect_unserved_clients();
-  std::optional<Answer> judge_moving(std::span<const server::SlotGate::Request> requests,
-                                     const Caller& caller, int slot, const Node& owner);
-  Answer judge_down(Answer answer, bool has_channels, bool writes) const;
+  std::optional<Answer> answer_for_moving_slot(std::span<const server::SlotGate::Request> requests,
+                                               const Caller& caller, int slot, const Node& owner);
+  Answer answer_when_down(Answer answer, bool has_channels, bool writes) const;
   Answer redirect(Verdict verdict, int slot, const Node& node, const Caller& caller) const;
 
   server::Server& server_;
@@ -198,8 +198,8 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   SlotMigration slot_migration_;
   SlotJobs slot_jobs_;
   Election election_;
-  Handover handover_;
-  Departure departure_;
+  ManualFailover manual_failover_;
+  ShutdownFailover shutdown_failover_;
   ReplicaMigration migration_;
   Heartbeat heartbeat_;
   std::unique_ptr<net::Timer> timer_;

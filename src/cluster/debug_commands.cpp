@@ -29,7 +29,7 @@ void drop_packets(CommandContext& ctx) {
   constexpr auto kLastType = static_cast<int64_t>(kMessageTypes) - 1;
   if (!ctx.read_int64_in(ctx.args[2], Bus::kAllTypes, kLastType, &type)) return;
   if (Cluster* const cluster = ctx.server.find_layer<Cluster>(); cluster != nullptr)
-    cluster->bus().throw_away(static_cast<int>(type));
+    cluster->bus().set_packet_filter(static_cast<int>(type));
   ctx.reply.ok();
 }
 
@@ -38,7 +38,7 @@ void close_on_drop(CommandContext& ctx) {
   if (cluster == nullptr) return ctx.reply.error(kNoCluster);
   int64_t closing = 0;
   if (!ctx.read_int64_in(ctx.args[2], 0, 1, &closing)) return;
-  cluster->bus().close_on_throw_away(closing == 1);
+  cluster->bus().close_filtered_links(closing == 1);
   ctx.reply.ok();
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/time_units.h"
 #include "cluster/cluster.h"
 #include "replication/replica_role.h"
 #include "replication/replication.h"
@@ -12,7 +13,6 @@ namespace latchkey::cluster {
 
 namespace {
 
-constexpr int64_t kSecondMs = 1000;
 // Delays of an election: the failing state should have reached all nodes, and the replicas should
 // not all begin at once.
 constexpr int64_t kDelayMs = 500;
@@ -22,8 +22,8 @@ constexpr int64_t kDelayPerRankMs = 1000;
 // vote in an epoch.
 constexpr int64_t kDelayPerMasterMs = 500;
 constexpr int64_t kShortestTimeoutMs = 2000;
-// A master votes for only one replica of the same master within this many timeouts. A handover does
-// not count: its replica was chosen by hand, and no other one stands.
+// A master votes for only one replica of the same master within this many timeouts. A manual
+// failover does not count: its replica is the only candidate.
 constexpr int64_t kVoteTimeouts = 2;
 
 }  // namespace
@@ -33,7 +33,7 @@ void Election::reset() {
   hurries_ = false;
   expired_ = false;
   rank_ = 0;
-  asked_ = false;
+  votes_requested_ = false;
   votes_ = 0;
   epoch_ = 0;
 }
@@ -42,14 +42,14 @@ void Election::reset() {
 
 bool Election::in_progress() const {
   const int64_t timeout_ms = std::max(cluster_.timeout_ms() * 2, kShortestTimeoutMs);
-  return asked_ && cluster_.server().machine_ms() - begins_ms_ <= timeout_ms;
+  return votes_requested_ && cluster_.server().machine_ms() - begins_ms_ <= timeout_ms;
 }
 
-bool Election::may_stand() const {
+bool Election::is_eligible() const {
   const Node& myself = cluster_.myself();
   if (!myself.is_replica() || myself.master == nullptr || myself.master->slots.empty())
     return false;
-  if (cluster_.handover().may_begin()) return true;
+  if (cluster_.manual_failover().may_begin()) return true;
   return myself.master->has(kFailing) && !myself.has(kNoFailover) && cluster_.has_dataset() &&
          !data_is_too_old();
 }
@@ -61,7 +61,7 @@ bool Election::data_is_too_old() const {
   const int64_t silent_ms = server.layer<replication::Replication>().replica_role().silent_ms();
   // Up to the node timeout the master was not failing, and nobody could have replaced it.
   const int64_t age_ms = silent_ms - std::min(silent_ms, cluster_.timeout_ms());
-  const int64_t ping_period_ms = settings.repl_ping_replica_period * kSecondMs;
+  const int64_t ping_period_ms = settings.repl_ping_replica_period * base::kMsPerSecond;
   return age_ms > ping_period_ms + cluster_.timeout_ms() * settings.cluster_replica_validity_factor;
 }
 
@@ -92,17 +92,17 @@ bool Election::is_best() const {
 }
 
 void Election::tick() {
-  if (!may_stand()) return;
+  if (!is_eligible()) return;
   const int64_t now_ms = cluster_.server().machine_ms();
   const int64_t timeout_ms = std::max(cluster_.timeout_ms() * 2, kShortestTimeoutMs);
   if (begins_ms_ == 0 || now_ms - begins_ms_ > timeout_ms * 2) return schedule(now_ms);
-  if (!asked_ && !cluster_.handover().active()) update_delay(now_ms);
+  if (!votes_requested_ && !cluster_.manual_failover().active()) update_delay(now_ms);
   if (now_ms < begins_ms_) return;
   if (now_ms - begins_ms_ > timeout_ms) {
     if (!std::exchange(expired_, true)) cluster_.server().log().notice("Failover attempt expired.");
     return;
   }
-  if (!asked_) return ask_for_votes();
+  if (!votes_requested_) return ask_for_votes();
   if (votes_ >= cluster_.nodes().quorum()) win();
 }
 
@@ -121,8 +121,8 @@ void Election::update_delay(int64_t now_ms) {
 
 void Election::schedule(int64_t now_ms) {
   reset();
-  // In a handover this replica is already chosen: it does not wait.
-  if (cluster_.handover().active()) {
+  // In a manual failover this replica is already chosen: it does not wait.
+  if (cluster_.manual_failover().active()) {
     begins_ms_ = now_ms;
     return ask_for_votes();
   }
@@ -151,17 +151,17 @@ void Election::schedule(int64_t now_ms) {
 void Election::ask_for_votes() {
   NodeTable& nodes = cluster_.nodes();
   epoch_ = ++nodes.current_epoch;
-  asked_ = true;
+  votes_requested_ = true;
   cluster_.changed();
   cluster_.server().log().notice("Starting a failover election for epoch " +
                                  std::to_string(epoch_) + ".");
   Message message = cluster_.message(MessageType::kAskForVote);
-  if (cluster_.handover().active()) message.message_flags |= kVoteThoughUp;
+  if (cluster_.manual_failover().active()) message.message_flags |= kVoteThoughUp;
   cluster_.bus().send_to(nodes.all(), message);
 }
 
-void Election::voted(const Node& voter, const Message& message) {
-  if (voter.votes() && asked_ && message.current_epoch >= epoch_) ++votes_;
+void Election::vote_received(const Node& voter, const Message& message) {
+  if (voter.votes() && votes_requested_ && message.current_epoch >= epoch_) ++votes_;
 }
 
 void Election::win() {
@@ -199,14 +199,14 @@ std::string Election::refusal_for(const Node& candidate, const Message& message)
   return newer_owner;
 }
 
-void Election::asked(Node& candidate, const Message& message) {
+void Election::vote_requested(Node& candidate, const Message& message) {
   if (!cluster_.myself().votes() || candidate.link == nullptr) return;
   base::Logger& log = cluster_.server().log();
   NodeTable& nodes = cluster_.nodes();
   if (const std::string reason = refusal_for(candidate, message); !reason.empty()) {
     log.notice("Failover auth denied to " + title(candidate) + ": " + reason);
     // So that it does not ask in vain for ever.
-    return cluster_.claims().correct(candidate, message);
+    return cluster_.claims().send_update_if_outdated(candidate, message);
   }
   nodes.last_vote_epoch = nodes.current_epoch;
   if (!message.has(kVoteThoughUp)) candidate.master->voted_ms = cluster_.server().machine_ms();

@@ -1,7 +1,7 @@
-// How a replica replaces its failing master: it asks for the votes of the masters with slots, each
-// of which has one vote an epoch, and wins with a majority. It stands only if its data is not too
-// old; replicas with more of the stream begin earlier. A Handover uses the same votes without
-// waiting.
+// Automatic failover: a replica of a failing master asks the masters with slots for their votes.
+// Each of them has one vote per epoch, and the replica with a majority becomes the master. A
+// replica is a candidate only if its data is not too old; a replica with a higher offset starts
+// earlier. A ManualFailover uses the same votes without waiting.
 #pragma once
 
 #include <cstddef>
@@ -28,13 +28,13 @@ class Election {
   // The epoch of the election. REQUIRES: in_progress().
   uint64_t epoch() const { return epoch_; }
 
-  // A replica asks for this node's vote.
-  void asked(Node& candidate, const Message& message);
+  // A replica asks for this node's vote, which it gets or not.
+  void vote_requested(Node& candidate, const Message& message);
   // A master has voted for this node.
-  void voted(const Node& voter, const Message& message);
+  void vote_received(const Node& voter, const Message& message);
 
  private:
-  bool may_stand() const;
+  bool is_eligible() const;
   bool data_is_too_old() const;
   // Number of replicas of the same master with a higher offset, or the same one and a smaller id.
   int rank() const;
@@ -55,7 +55,7 @@ class Election {
   int64_t begins_ms_ = 0;  // 0: no election
   bool hurries_ = false;   // begins at once, as the best replica
   int rank_ = 0;
-  bool asked_ = false;
+  bool votes_requested_ = false;
   bool expired_ = false;  // not enough votes came in time
   size_t votes_ = 0;
   uint64_t epoch_ = 0;

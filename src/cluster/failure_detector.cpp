@@ -23,20 +23,20 @@ size_t FailureDetector::count_reports(Node& node) {
                                   cluster_.timeout_ms() * kReportTimeouts);
 }
 
-void FailureDetector::make_failing(Node& node) {
+void FailureDetector::mark_failing(Node& node) {
   node.set(kSuspect, false);
   node.set(kFailing);
   node.failing_since_ms = cluster_.server().machine_ms();
   cluster_.changed();
 }
 
-void FailureDetector::mark_if_agreed(Node& node) {
+void FailureDetector::mark_failing_at_quorum(Node& node) {
   if (!node.has(kSuspect) || node.has(kFailing)) return;
   const Node& myself = cluster_.myself();
   const size_t agreeing = count_reports(node) + (myself.votes() ? 1 : 0);
   if (agreeing < cluster_.nodes().quorum()) return;
   cluster_.server().log().notice("Marking node " + title(node) + " as failing (quorum reached).");
-  make_failing(node);
+  mark_failing(node);
   // A replica that may ask for votes at once tells first why.
   const bool stands_at_once =
       myself.master == &node && cluster_.server().edition().is_valkey_since({9, 1});
@@ -46,15 +46,15 @@ void FailureDetector::mark_if_agreed(Node& node) {
   cluster_.bus().send_to(cluster_.nodes().all(), message);
 }
 
-void FailureDetector::told_failing(const Node& by, const Message& message) {
+void FailureDetector::receive_fail(const Node& by, const Message& message) {
   Node* const node = cluster_.nodes().find(message.subject);
   if (node == nullptr || node->has(kFailing | kMyself | kHandshake)) return;
   cluster_.server().log().notice("FAIL message received from " + title(by) + " about " +
                                  title(*node));
-  make_failing(*node);
+  mark_failing(*node);
 }
 
-void FailureDetector::forgive_if_back(Node& node) {
+void FailureDetector::clear_failing(Node& node) {
   base::Logger& log = cluster_.server().log();
   const int64_t failed_for_ms = cluster_.server().machine_ms() - node.failing_since_ms;
   if (node.votes()) {

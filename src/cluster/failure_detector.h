@@ -18,14 +18,14 @@ class FailureDetector {
 
   // Called when a node has not answered in time.
   void suspect(Node& node);
-  void make_failing(Node& node);
+  void mark_failing(Node& node);
   // Makes a suspected node failing if enough masters have reported it.
-  void mark_if_agreed(Node& node);
+  void mark_failing_at_quorum(Node& node);
   // FAIL: another node has marked a node as failing.
-  void told_failing(const Node& by, const Message& message);
+  void receive_fail(const Node& by, const Message& message);
   // Called when a failing node has answered: clears its failing state, unless it is a master whose
   // slots a replica may be about to take over.
-  void forgive_if_back(Node& node);
+  void clear_failing(Node& node);
   // Number of masters that suspect the node, without this one.
   size_t count_reports(Node& node);
 

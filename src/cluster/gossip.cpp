@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/time_units.h"
 #include "cluster/cluster.h"
 #include "server/server.h"
 
@@ -9,7 +10,6 @@ namespace latchkey::cluster {
 
 namespace {
 
-constexpr int64_t kSecondMs = 1000;
 constexpr size_t kMinEntries = 3;
 // Tolerated difference of other nodes' clocks.
 constexpr int64_t kClockSlackMs = 500;
@@ -17,8 +17,8 @@ constexpr int kBusPortDistance = 10000;
 
 GossipEntry entry_of(const Node& node) {
   return {.id = node.id,
-          .ping_sent_s = static_cast<uint32_t>(node.ping_sent_ms / kSecondMs),
-          .pong_received_s = static_cast<uint32_t>(node.pong_received_ms / kSecondMs),
+          .ping_sent_s = static_cast<uint32_t>(node.ping_sent_ms / base::kMsPerSecond),
+          .pong_received_s = static_cast<uint32_t>(node.pong_received_ms / base::kMsPerSecond),
           .address = node.address,
           .flags = node.flags};
 }
@@ -27,11 +27,11 @@ GossipEntry entry_of(const Node& node) {
 
 // --- Messages to others -------------------------------------------------------------------------
 
-void Gossip::send(Link& link, MessageType type, bool to_stranger) {
+void Gossip::send(Link& link, MessageType type, bool to_unknown_node) {
   Message message = cluster_.message(type);
   add_gossip(message, link.node);
   const bool is_understood = link.node != nullptr && link.node->has(kExtensions);
-  if (is_understood || to_stranger) add_extensions(message, /*to_stranger=*/!is_understood);
+  if (is_understood || to_unknown_node) add_extensions(message, /*to_unknown_node=*/!is_understood);
   if (type != MessageType::kPong && link.node != nullptr && link.node->ping_sent_ms == 0)
     link.node->ping_sent_ms = cluster_.server().machine_ms();
   base::Logger& log = cluster_.server().log();
@@ -79,7 +79,7 @@ void Gossip::add_gossip(Message& message, const Node* receiver) {
   }
 }
 
-void Gossip::add_extensions(Message& message, bool to_stranger) {
+void Gossip::add_extensions(Message& message, bool to_unknown_node) {
   const Node& myself = cluster_.myself();
   Extensions& extensions = message.extensions;
   if (!myself.hostname.empty()) extensions.hostname = myself.hostname;
@@ -92,9 +92,10 @@ void Gossip::add_extensions(Message& message, bool to_stranger) {
   if (!myself.availability_zone.empty()) extensions.availability_zone = myself.availability_zone;
   const int64_t now_ms = cluster_.server().machine_ms();
   for (const auto& [id, until_ms] : cluster_.nodes().forgotten(now_ms))
-    extensions.forgotten.push_back({id, static_cast<uint64_t>((until_ms - now_ms) / kSecondMs)});
+    extensions.forgotten.push_back(
+        {id, static_cast<uint64_t>((until_ms - now_ms) / base::kMsPerSecond)});
   extensions.shard_id = myself.shard_id;
-  if (!to_stranger) extensions.secret = cluster_.secret();
+  if (!to_unknown_node) extensions.secret = cluster_.secret();
 }
 
 // --- Messages from others -----------------------------------------------------------------------
@@ -104,11 +105,11 @@ void Gossip::receive(Link& link, Node* sender, const Message& message) {
   if (asks) {
     learn_own_address(link, message);
     const bool meets = message.type == MessageType::kMeet;
-    if (meets && cluster_.nodes().find(message.sender) == nullptr) greet_stranger(link, message);
+    if (meets && cluster_.nodes().find(message.sender) == nullptr) start_handshake(link, message);
     // A node that this one has forgotten (CLUSTER RESET) learns by it to which shard this one
     // belongs.
-    const bool to_stranger = sender == nullptr && link.node == nullptr && !meets;
-    send(link, MessageType::kPong, to_stranger && message.has(kKnowsExtensions));
+    const bool to_unknown_node = sender == nullptr && link.node == nullptr && !meets;
+    send(link, MessageType::kPong, to_unknown_node && message.has(kKnowsExtensions));
   }
   if (sender == &cluster_.myself()) sender = nullptr;
   if (!link.incoming && link.node != nullptr) {
@@ -123,7 +124,7 @@ void Gossip::receive(Link& link, Node* sender, const Message& message) {
       lost.address = {};
       // Valkey has it replaced by a replica; for Redis an operator decides.
       const bool replaces = cluster_.server().edition().is_valkey_since({8, 1});
-      if (replaces && !lost.has(kFailing)) cluster_.detector().make_failing(lost);
+      if (replaces && !lost.has(kFailing)) cluster_.detector().mark_failing(lost);
       cluster_.bus().drop(link);
       return cluster_.changed();
     }
@@ -132,11 +133,11 @@ void Gossip::receive(Link& link, Node* sender, const Message& message) {
   sender->set(kNoFailover, (message.flags & kNoFailover) != 0);
   sender->set(kMasterFails, (message.flags & kMasterFails) != 0);
   if (message.type == MessageType::kPing) update_address(*sender, link, message);
-  if (message.type == MessageType::kPong && link.node == sender) note_pong(*sender);
-  note_role(*sender, message);
-  cluster_.claims().hear(*sender, message);
-  hear(*sender, message);
-  take_extensions(*sender, message.extensions);
+  if (message.type == MessageType::kPong && link.node == sender) record_pong(*sender);
+  update_role(*sender, message);
+  cluster_.claims().process_heartbeat(*sender, message);
+  process_gossip(*sender, message);
+  apply_extensions(*sender, message.extensions);
 }
 
 void Gossip::learn_own_address(const Link& link, const Message& message) {
@@ -160,14 +161,14 @@ NodeAddress Gossip::address_of(const Link& link, const Message& message) const {
   return address;
 }
 
-void Gossip::greet_stranger(const Link& link, const Message& message) {
+void Gossip::start_handshake(const Link& link, const Message& message) {
   // A node repeats MEET until it is answered.
   const NodeAddress address = address_of(link, message);
-  if (!cluster_.is_met(address)) cluster_.add_stranger(address, kHandshake);
+  if (!cluster_.in_handshake_with(address)) cluster_.add_handshake_node(address, kHandshake);
   // Nodes of Redis wait for the end of the handshake.
   if (!cluster_.server().edition().is_valkey_since({8, 1})) return;
   for (const GossipEntry& entry : message.gossip) {
-    if (cluster_.nodes().find(entry.id) == nullptr) hear_of_stranger(entry);
+    if (cluster_.nodes().find(entry.id) == nullptr) add_unknown_node(entry);
   }
 }
 
@@ -212,17 +213,17 @@ void Gossip::update_address(Node& node, const Link& link, const Message& message
   cluster_.changed();
 }
 
-void Gossip::note_pong(Node& node) {
+void Gossip::record_pong(Node& node) {
   node.pong_received_ms = cluster_.server().machine_ms();
   node.ping_sent_ms = 0;
   if (node.has(kSuspect)) {
     node.set(kSuspect, false);
     cluster_.changed();
   }
-  if (node.has(kFailing)) cluster_.detector().forgive_if_back(node);
+  if (node.has(kFailing)) cluster_.detector().clear_failing(node);
 }
 
-void Gossip::note_role(Node& sender, const Message& message) {
+void Gossip::update_role(Node& sender, const Message& message) {
   NodeTable& nodes = cluster_.nodes();
   if (message.master.empty()) {
     if (sender.is_master()) return;
@@ -233,7 +234,7 @@ void Gossip::note_role(Node& sender, const Message& message) {
   if (master == &sender || (master != nullptr && master->has(kHandshake))) return;
   if (sender.is_replica() && sender.master == master) return;
   if (sender.is_master() && master != nullptr && master->master == &sender)
-    hand_slots_on(sender, *master, message);
+    transfer_slots(sender, *master, message);
   if (master != nullptr && master->shard_id == sender.shard_id) log_moves(sender, *master);
   nodes.make_replica(sender, master);
   cluster_.changed();
@@ -257,7 +258,7 @@ void Gossip::log_moves(const Node& former, const Node& successor) {
 
 // A master has become a replica of its own replica, which has taken over: moves its slots to that
 // one before it says so itself.
-void Gossip::hand_slots_on(Node& former, Node& master, const Message& message) {
+void Gossip::transfer_slots(Node& former, Node& master, const Message& message) {
   if (&master == &cluster_.myself()) return;
   NodeTable& nodes = cluster_.nodes();
   nodes.make_master(master);
@@ -268,17 +269,17 @@ void Gossip::hand_slots_on(Node& former, Node& master, const Message& message) {
 
 // --- Gossip about other nodes -------------------------------------------------------------------
 
-void Gossip::hear(Node& sender, const Message& message) {
+void Gossip::process_gossip(Node& sender, const Message& message) {
   for (const GossipEntry& entry : message.gossip) {
     if (Node* const node = cluster_.nodes().find(entry.id); node != nullptr) {
-      if (!node->has(kMyself | kHandshake)) hear_of_known(sender, *node, entry);
+      if (!node->has(kMyself | kHandshake)) update_known_node(sender, *node, entry);
     } else {
-      hear_of_stranger(entry);
+      add_unknown_node(entry);
     }
   }
 }
 
-void Gossip::hear_of_known(Node& sender, Node& node, const GossipEntry& entry) {
+void Gossip::update_known_node(Node& sender, Node& node, const GossipEntry& entry) {
   const int64_t now_ms = cluster_.server().machine_ms();
   base::Logger& log = cluster_.server().log();
   const bool found_dead = (entry.flags & (kSuspect | kFailing)) != 0;
@@ -287,7 +288,7 @@ void Gossip::hear_of_known(Node& sender, Node& node, const GossipEntry& entry) {
       if (NodeTable::add_report(node, sender, now_ms))
         log.verbose("Node " + title(sender) + " reported node " + title(node) +
                     " as not reachable.");
-      cluster_.detector().mark_if_agreed(node);
+      cluster_.detector().mark_failing_at_quorum(node);
     } else if (NodeTable::remove_report(node, sender)) {
       log.verbose("Node " + title(sender) + " reported node " + title(node) + " is back online.");
     }
@@ -295,7 +296,7 @@ void Gossip::hear_of_known(Node& sender, Node& node, const GossipEntry& entry) {
   if (found_dead) return;
   if (!node.has(kSuspect | kFailing)) {
     // A pong that another node received saves a ping from here.
-    const int64_t pong_ms = int64_t{entry.pong_received_s} * kSecondMs;
+    const int64_t pong_ms = int64_t{entry.pong_received_s} * base::kMsPerSecond;
     if (node.ping_sent_ms == 0 && node.reports.empty() && pong_ms <= now_ms + kClockSlackMs)
       node.pong_received_ms = std::max(node.pong_received_ms, pong_ms);
     return;
@@ -308,7 +309,7 @@ void Gossip::hear_of_known(Node& sender, Node& node, const GossipEntry& entry) {
   cluster_.changed();
 }
 
-void Gossip::hear_of_stranger(const GossipEntry& entry) {
+void Gossip::add_unknown_node(const GossipEntry& entry) {
   NodeTable& nodes = cluster_.nodes();
   const int64_t now_ms = cluster_.server().machine_ms();
   const bool has_address = (entry.flags & kNoAddress) == 0 && !entry.address.ip.empty() &&
@@ -323,7 +324,7 @@ void Gossip::hear_of_stranger(const GossipEntry& entry) {
 
 // --- Extensions ---------------------------------------------------------------------------------
 
-void Gossip::take_extensions(Node& sender, const Extensions& extensions) {
+void Gossip::apply_extensions(Node& sender, const Extensions& extensions) {
   // A node that does not know yet that this one understands extensions sends none.
   if (!extensions.shard_id) return;
   // What is not told is empty, or 0.
@@ -341,27 +342,28 @@ void Gossip::take_extensions(Node& sender, const Extensions& extensions) {
   take(sender.client_port, extensions.client_port);
   take(sender.client_tls_port, extensions.client_tls_port);
   take(sender.availability_zone, extensions.availability_zone);
-  take_shard_id(sender, *extensions.shard_id);
+  apply_shard_id(sender, *extensions.shard_id);
   // The cluster's secret is the smallest of the nodes' secrets.
   if (extensions.secret && *extensions.secret < cluster_.secret())
     cluster_.adopt_secret(*extensions.secret);
-  for (const ForgottenNode& forgotten : extensions.forgotten) take_forgotten(forgotten);
+  for (const ForgottenNode& forgotten : extensions.forgotten) apply_forgotten(forgotten);
 }
 
-void Gossip::take_shard_id(Node& sender, const std::string& shard_id) {
+void Gossip::apply_shard_id(Node& sender, const std::string& shard_id) {
   if (sender.shard_id == shard_id) return;
   sender.shard_id = shard_id;
   for (Node* replica : sender.replicas) replica->shard_id = shard_id;
   cluster_.changed();
 }
 
-void Gossip::take_forgotten(const ForgottenNode& forgotten) {
+void Gossip::apply_forgotten(const ForgottenNode& forgotten) {
   Node* const node = cluster_.nodes().find(forgotten.id);
   const Node& myself = cluster_.myself();
   if (node == nullptr || node == &myself || node == myself.master) return;
   constexpr uint64_t kLongestSeconds = 24 * 3600;
   const auto seconds = static_cast<int64_t>(std::min(forgotten.seconds, kLongestSeconds));
-  cluster_.nodes().forget(forgotten.id, cluster_.server().machine_ms() + seconds * kSecondMs);
+  cluster_.nodes().forget(forgotten.id,
+                          cluster_.server().machine_ms() + seconds * base::kMsPerSecond);
   cluster_.remove(*node);
   cluster_.changed();
 }

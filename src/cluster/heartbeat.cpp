@@ -16,10 +16,10 @@ constexpr int64_t kShortestHandshakeMs = 1000;
 }  // namespace
 
 void Heartbeat::tick() {
-  keep_links();
-  if (pings_at_random_) ping_one_of_some();
+  maintain_links();
+  if (pings_at_random_) ping_random_node();
   for (Node* node : cluster_.nodes().all()) {
-    if (!node->has(kMyself | kNoAddress | kHandshake)) look_after(*node);
+    if (!node->has(kMyself | kNoAddress | kHandshake)) check_node(*node);
   }
 }
 
@@ -27,7 +27,7 @@ int64_t Heartbeat::handshake_ms() const {
   return std::max(cluster_.timeout_ms(), kShortestHandshakeMs);
 }
 
-void Heartbeat::keep_links() {
+void Heartbeat::maintain_links() {
   const int64_t now_ms = cluster_.server().machine_ms();
   const uint64_t most = cluster_.server().settings().cluster_link_sendbuf_limit;
   if (most != 0) cluster_.bus().drop_over_limit(most);
@@ -42,7 +42,7 @@ void Heartbeat::keep_links() {
   }
 }
 
-void Heartbeat::ping_one_of_some() {
+void Heartbeat::ping_random_node() {
   server::Server& server = cluster_.server();
   const int64_t configured_ms = server.settings().cluster_ping_interval;
   const int64_t interval_ms = configured_ms != 0 ? configured_ms : kPingIntervalMs;
@@ -70,34 +70,34 @@ bool Heartbeat::is_stuck(const Node& node) const {
 
 // A node that can be reached but opens no link does not know this one: its side of the handshake
 // was cut off. Nodes of Redis wait for an operator.
-void Heartbeat::introduce_if_unheard(Node& node) {
+void Heartbeat::send_meet_if_no_incoming_link(Node& node) {
   if (!cluster_.server().edition().is_valkey_since({8, 1})) return;
   if (node.incoming != nullptr || node.link == nullptr || !node.link->is_connected()) return;
   const int64_t now_ms = cluster_.server().machine_ms();
-  if (now_ms - std::max(node.created_ms, node.unheard_since_ms) <= handshake_ms()) return;
+  if (now_ms - std::max(node.created_ms, node.no_incoming_link_since_ms) <= handshake_ms()) return;
   if (node.has(kSuspect | kFailing)) return;
-  node.unheard_since_ms = now_ms;
+  node.no_incoming_link_since_ms = now_ms;
   cluster_.server().log().notice("Sending MEET packet to node " + title(node) +
                                  " because there is no inbound link for it");
   cluster_.gossip().send(*node.link, MessageType::kMeet);
 }
 
-void Heartbeat::look_after(Node& node) {
+void Heartbeat::check_node(Node& node) {
   const int64_t now_ms = cluster_.server().machine_ms();
   const int64_t timeout_ms = cluster_.timeout_ms();
   if (is_stuck(node)) cluster_.bus().drop(*node.link);
   if (node.link != nullptr && node.link->is_connected()) {
     const bool silent = node.ping_sent_ms == 0 && now_ms - node.pong_received_ms > timeout_ms / 2;
-    // The successor of a handover needs the current offset.
-    if (silent || cluster_.handover().successor() == &node)
+    // The replica of a manual failover needs the current offset.
+    if (silent || cluster_.manual_failover().successor() == &node)
       cluster_.gossip().send(*node.link, MessageType::kPing);
   }
-  introduce_if_unheard(node);
+  send_meet_if_no_incoming_link(node);
   if (node.ping_sent_ms == 0) return;
   const int64_t silent_ms = std::min(now_ms - node.ping_sent_ms, now_ms - node.data_received_ms);
   if (silent_ms <= timeout_ms) return;
   if (!node.has(kSuspect | kFailing)) cluster_.detector().suspect(node);
-  cluster_.detector().mark_if_agreed(node);
+  cluster_.detector().mark_failing_at_quorum(node);
 }
 
 }  // namespace latchkey::cluster

@@ -21,10 +21,10 @@ class Heartbeat {
   void reconnect(bool on) { reconnects_ = on; }
 
  private:
-  void keep_links();
-  void ping_one_of_some();
-  void look_after(Node& node);
-  void introduce_if_unheard(Node& node);
+  void maintain_links();
+  void ping_random_node();
+  void check_node(Node& node);
+  void send_meet_if_no_incoming_link(Node& node);
   int64_t handshake_ms() const;
   bool is_stuck(const Node& node) const;
 

@@ -3,19 +3,9 @@
 #include <algorithm>
 
 #include "cluster/bus_message.h"
+#include "net/address_text.h"
 
 namespace latchkey::cluster {
-
-namespace {
-
-// The ip of "ip:port" or "[ipv6]:port".
-std::string ip_of(const std::string& address) {
-  std::string ip = address.substr(0, address.rfind(':'));
-  if (ip.starts_with('[') && ip.ends_with(']')) ip = ip.substr(1, ip.size() - 2);
-  return ip;
-}
-
-}  // namespace
 
 void Link::dial(net::Loop& loop, net::Dialer::Target target) {
   dialer_ = std::make_unique<net::Dialer>(loop, std::move(target),
@@ -66,11 +56,11 @@ size_t Link::memory() const {
 }
 
 std::string Link::peer_ip() const {
-  return connection_ != nullptr ? ip_of(connection_->peer_address()) : std::string();
+  return std::string(connection_ != nullptr ? net::ip_of(connection_->peer_address()) : "");
 }
 
 std::string Link::own_ip() const {
-  return connection_ != nullptr ? ip_of(connection_->local_address()) : std::string();
+  return std::string(connection_ != nullptr ? net::ip_of(connection_->local_address()) : "");
 }
 
 size_t Link::on_input(std::span<char> bytes) {

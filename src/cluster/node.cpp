@@ -15,7 +15,7 @@ bool is_id(std::string_view text) {
          text.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyz") == text.npos;
 }
 
-bool can_be_told(std::string_view text) {
+bool is_safe_in_nodes_file(std::string_view text) {
   constexpr size_t kLongest = 255;
   return text.size() <= kLongest && std::all_of(text.begin(), text.end(), [](char c) {
            return c > ' ' && c <= '~' && c != ',' && c != '=' && c != '"';

@@ -83,7 +83,8 @@ struct Node {
   int64_t failing_since_ms = 0;
   int64_t voted_ms = 0;           // when this node voted for one of its replicas
   int64_t orphaned_since_ms = 0;  // since when a master has no working replica
-  int64_t unheard_since_ms = 0;   // when the last link from it was dropped, or it was introduced
+  int64_t no_incoming_link_since_ms =
+      0;  // when the last link from it was dropped, or it was introduced
   std::vector<FailureReport> reports;
 
   // The link from this node to it, and the one from it to this node; null when there is none.
@@ -118,9 +119,9 @@ inline constexpr size_t kIdDigits = 40;
 // small letters are taken, as the reference does.
 bool is_id(std::string_view text);
 
-// Whether other nodes can be told this text and write it to their files: printable, and without the
-// characters that would end it there.
-bool can_be_told(std::string_view text);
+// Whether the text can be sent to other nodes and stored in their node files: it is printable, and
+// has none of the characters that end a field there.
+bool is_safe_in_nodes_file(std::string_view text);
 
 // "ID (human name)", or its address where it has no name, for the log.
 std::string title(const Node& node);

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <string>
-#include <string_view>
 
 #include "base/text/number.h"
+#include "base/time_units.h"
 #include "cluster/cluster.h"
 #include "cluster/slot_commands.h"
 #include "replication/replica_role.h"
@@ -81,9 +81,8 @@ void cluster_forget(CommandContext& ctx, Cluster& cluster) {
   if (read_node(ctx, cluster) == nullptr) return;
   if (node->is_myself()) return ctx.reply.error("ERR I tried hard but I can't forget myself...");
   if (node == cluster.myself().master) return ctx.reply.error("ERR Can't forget my master!");
-  constexpr int64_t kSecondMs = 1000;
   const int64_t seconds = ctx.server.settings().cluster_blacklist_ttl;
-  cluster.nodes().forget(id, now_ms + seconds * kSecondMs);
+  cluster.nodes().forget(id, now_ms + seconds * base::kMsPerSecond);
   cluster.remove(*node);
   log_request(ctx, "Cluster node " + id + " was forgotten");
   commit_and_confirm(ctx, cluster);
@@ -119,13 +118,13 @@ void cluster_replicate(CommandContext& ctx, Cluster& cluster) {
   commit_and_confirm(ctx, cluster);
 }
 
-// What a master that shuts down has its replicas do (SHUTDOWN FAILOVER): the one it names replaces
-// it, without asking it.
+// CLUSTER FAILOVER FORCE REPLICAID, in the stream of a master that shuts down (SHUTDOWN FAILOVER):
+// the named replica replaces it.
 void replace_leaving_master(CommandContext& ctx, Cluster& cluster) {
   const Node& myself = cluster.myself();
   if (ctx.args[4] == myself.id && myself.master != nullptr) {
     log_request(ctx, "Forced failover primary request accepted");
-    cluster.handover().begin(/*force=*/true);
+    cluster.manual_failover().begin(/*force=*/true);
   }
   ctx.reply.ok();
 }
@@ -161,7 +160,7 @@ void cluster_failover(CommandContext& ctx, Cluster& cluster) {
     return commit_and_confirm(ctx, cluster);
   }
   log_request(ctx, force ? "Forced failover" : "Manual failover");
-  cluster.handover().begin(force);
+  cluster.manual_failover().begin(force);
   ctx.reply.ok();
 }
 

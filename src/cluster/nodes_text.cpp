@@ -1,7 +1,6 @@
 #include "cluster/nodes_text.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <string>
 #include <vector>

@@ -132,7 +132,7 @@ bool set_owner(Cluster& cluster, const Change& change) {
   if (arrived) nodes.set_importing(change.slot, nullptr);
   // The other nodes believe the claim with the newer epoch.
   if (arrived && myself.is_master()) cluster.bump_epoch();
-  // A replica of such a master follows the slots by itself, whatever its master does.
+  // A replica of such a master follows the slots on its own, whatever its master does.
   if (was_ours && &owner != mine && mine->slots.empty()) {
     base::Logger& log = cluster.server().log();
     if (cluster.server().settings().cluster_allow_replica_migration) {
@@ -149,7 +149,7 @@ bool set_owner(Cluster& cluster, const Change& change) {
 base::Result<> make(Cluster& cluster, const Change& change) {
   NodeTable& nodes = cluster.nodes();
   Node* const other = change.node == &cluster.myself() ? nullptr : change.node;
-  const bool told_by_master = cluster.myself().is_replica();
+  const bool from_master = cluster.myself().is_replica();
   bool arrived = false;
   switch (change.kind) {
     case Change::Kind::kStable:
@@ -167,7 +167,7 @@ base::Result<> make(Cluster& cluster, const Change& change) {
       arrived = set_owner(cluster, change);
       break;
   }
-  if (!(told_by_master ? cluster.commit_soon() : cluster.commit()))
+  if (!(from_master ? cluster.commit_soon() : cluster.commit()))
     return base::fail(std::string("ERR error saving the cluster node config: ") + strerror(errno));
   if (arrived) cluster.gossip().broadcast_pong();
   return {};
@@ -183,7 +183,7 @@ size_t online_replicas(Cluster& cluster) {
 bool any_wants_setslot(Cluster& cluster) {
   return std::ranges::any_of(
       cluster.server().layer<replication::Replication>().replicas(), [](const auto* replica) {
-        return replica->told_version && replica->state == replication::ReplicaState::kOnline;
+        return replica->announced_version && replica->state == replication::ReplicaState::kOnline;
       });
 }
 

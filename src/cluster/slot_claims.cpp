@@ -20,13 +20,13 @@ void change_source(Cluster& cluster, int slot, Node& successor) {
 
 }  // namespace
 
-void SlotClaims::hear(Node& sender, const Message& message) {
+void SlotClaims::process_heartbeat(Node& sender, const Message& message) {
   const Node* const served = sender.is_master() ? &sender : sender.master;
   const bool differs = served != nullptr && served->slots != message.slots;
   if (differs && sender.is_master()) apply(sender, message.config_epoch, message.slots);
   if (differs && sender.is_master()) claim_imported(sender, message);
-  if (differs) correct(sender, message);
-  if (sender.is_master()) part(sender, message.config_epoch);
+  if (differs) send_update_if_outdated(sender, message);
+  if (sender.is_master()) resolve_epoch_collision(sender, message.config_epoch);
 }
 
 void SlotClaims::apply(Node& claimant, uint64_t epoch, const SlotSet& slots) {
@@ -39,8 +39,9 @@ void SlotClaims::apply(Node& claimant, uint64_t epoch, const SlotSet& slots) {
   slots.for_each([&](int slot) {
     Node* const owner = nodes.owner(slot);
     if (owner == &claimant) return;
-    // Only CLUSTER SETSLOT gives this node a slot that it imports, and to a replica its master
-    // tells that it has it. The owner may be replaced by another node of its shard.
+    // Only CLUSTER SETSLOT gives this node a slot that it imports; a replica learns from its
+    // master's heartbeat that the master owns it. The owner may be replaced by another node of its
+    // shard.
     if (nodes.importing_from(slot) != nullptr && &claimant != former) {
       if (owner == nullptr || owner->shard_id != claimant.shard_id) return;
       if (owner->config_epoch < epoch && nodes.importing_from(slot) != &claimant)
@@ -89,7 +90,7 @@ void SlotClaims::claim_imported(const Node& sender, const Message& message) {
   cluster_.gossip().broadcast_pong();
 }
 
-void SlotClaims::correct(Node& sender, const Message& message) {
+void SlotClaims::send_update_if_outdated(Node& sender, const Message& message) {
   if (sender.link == nullptr) return;
   const NodeTable& nodes = cluster_.nodes();
   const Node* newer = nullptr;
@@ -110,7 +111,7 @@ void SlotClaims::correct(Node& sender, const Message& message) {
   cluster_.bus().send(*sender.link, update);
 }
 
-void SlotClaims::part(const Node& sender, uint64_t epoch) {
+void SlotClaims::resolve_epoch_collision(const Node& sender, uint64_t epoch) {
   Node& myself = cluster_.myself();
   if (!myself.is_master() || epoch != myself.config_epoch || sender.id <= myself.id) return;
   NodeTable& nodes = cluster_.nodes();
@@ -120,7 +121,7 @@ void SlotClaims::part(const Node& sender, uint64_t epoch) {
                                   ". configEpoch set to " + std::to_string(myself.config_epoch));
 }
 
-void SlotClaims::told(const Message& message) {
+void SlotClaims::process_update(const Message& message) {
   Node* const node = cluster_.nodes().find(message.subject);
   if (node == nullptr || node->has(kHandshake) || node->config_epoch >= message.subject_epoch)
     return;

@@ -1,7 +1,7 @@
 // Resolves conflicting claims to slots: the claim with the higher configuration epoch wins. A
 // master whose last slot has gone to another becomes a replica of that one, and so do its replicas.
-// A node that claims slots of a newer owner is sent an UPDATE, and of two masters with the same
-// epoch the one with the smaller id takes a new one.
+// A node that claims slots of a newer owner is sent an UPDATE. Of two masters with the same epoch
+// the one with the smaller id takes a new epoch.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +17,22 @@ class SlotClaims {
  public:
   explicit SlotClaims(Cluster& cluster) : cluster_(cluster) {}
 
-  // A heartbeat with the slots of its sender, or of the sender's master.
-  void hear(Node& sender, const Message& message);
-  // UPDATE: another node's slots.
-  void told(const Message& message);
-  // Tells the sender of the newer owner of a slot that is in the message, if any has one.
-  void correct(Node& sender, const Message& message);
+  // Applies the slots in a heartbeat: those of the sender, or of the sender's master.
+  void process_heartbeat(Node& sender, const Message& message);
+  // Applies an UPDATE, which has another node's slots.
+  void process_update(const Message& message);
+  // Sends the sender an UPDATE about the newer owner of one of the slots that it claims, if there
+  // is one.
+  void send_update_if_outdated(Node& sender, const Message& message);
 
  private:
   // REQUIRES: the claimant is a master.
   void apply(Node& claimant, uint64_t epoch, const SlotSet& slots);
-  // Takes the slots that the sender does not claim any more and that this node imports from it: its
-  // owner was told of the move before this node was. As Valkey does.
+  // Assigns to this node the slots that it imports from the sender and that the sender does not
+  // claim any more: CLUSTER SETSLOT NODE has run there first. As Valkey does.
   void claim_imported(const Node& sender, const Message& message);
-  void part(const Node& sender, uint64_t epoch);
+  // Takes a new epoch if the sender has this node's, and the greater id.
+  void resolve_epoch_collision(const Node& sender, uint64_t epoch);
 
   Cluster& cluster_;
 };

@@ -20,8 +20,7 @@ using namespace server;
 
 bool commit(CommandContext& ctx, Cluster& cluster) {
   if (cluster.commit()) return true;
-  ctx.reply.error(std::string("ERR error saving the cluster node config: ") + strerror(errno));
-  return false;
+  return ctx.refuse(std::string("ERR error saving the cluster node config: ") + strerror(errno));
 }
 
 void commit_and_confirm(CommandContext& ctx, Cluster& cluster) {
@@ -32,8 +31,7 @@ namespace {
 
 bool read_slot(CommandContext& ctx, std::string_view text, int* slot) {
   if (parse_slot(text, slot)) return true;
-  ctx.reply.error("ERR Invalid or out of range slot");
-  return false;
+  return ctx.refuse("ERR Invalid or out of range slot");
 }
 
 // Reads a slot from each argument. False when an error has been sent.
@@ -56,11 +54,9 @@ bool read_slot_ranges(CommandContext& ctx, std::vector<int>* slots) {
     int first = 0;
     int last = 0;
     if (!read_slot(ctx, words[i], &first) || !read_slot(ctx, words[i + 1], &last)) return false;
-    if (first > last) {
-      ctx.reply.error("ERR start slot number " + std::to_string(first) +
-                      " is greater than end slot number " + std::to_string(last));
-      return false;
-    }
+    if (first > last)
+      return ctx.refuse("ERR start slot number " + std::to_string(first) +
+                        " is greater than end slot number " + std::to_string(last));
     for (int slot = first; slot <= last; ++slot) slots->push_back(slot);
   }
   return true;

@@ -21,7 +21,7 @@ namespace latchkey::cluster {
 size_t keys_in_slot(server::Server& server, int slot);
 size_t keys_in_slots(server::Server& server, const SlotSet& slots);
 
-// Deletes the slot's keys and calls `gone` for each: whoever asks for it tells others.
+// Deletes the slot's keys and calls `gone` for each. Propagates nothing: the caller does.
 void delete_slot(server::Server& server, int slot,
                  const std::function<void(store::Keyspace& database, const std::string& key)>& gone,
                  bool lazily = false);

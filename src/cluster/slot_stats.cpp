@@ -1,6 +1,6 @@
 #include "cluster/slot_stats.h"
 
-#include <string>
+#include <string_view>
 
 #include "replication/replication.h"
 #include "server/client/client.h"

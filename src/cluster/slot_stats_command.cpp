@@ -1,7 +1,8 @@
 // CLUSTER SLOT-STATS: what is in the slots of this node's shard, and what their requests have cost.
 #include <algorithm>
-#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/text/text.h"
@@ -128,15 +129,12 @@ struct Order {
 };
 
 bool read_order(CommandContext& ctx, const Report& report, Order* order) {
-  const auto refuse = [&](std::string_view error) {
-    ctx.reply.error(error);
-    return false;
-  };
   const auto named =
       std::find_if(std::begin(Report::kNames), std::end(Report::kNames), [&](const auto& name) {
         return base::equal_ignoring_case(ctx.args[3], name.text) && report.has(name.metric);
       });
-  if (named == std::end(Report::kNames)) return refuse("ERR Unrecognized sort metric for ORDERBY.");
+  if (named == std::end(Report::kNames))
+    return ctx.refuse("ERR Unrecognized sort metric for ORDERBY.");
   order->metric = named->metric;
   bool limited = false;
   bool directed = false;
@@ -160,7 +158,7 @@ bool read_order(CommandContext& ctx, const Report& report, Order* order) {
       return false;
     }
     if (std::exchange(*given, true))
-      return refuse("ERR Multiple filters of the same type are disallowed.");
+      return ctx.refuse("ERR Multiple filters of the same type are disallowed.");
   }
   return true;
 }

@@ -259,8 +259,8 @@ void cluster_info(CommandContext& ctx, Cluster& cluster) {
   lines.field("cluster_slots_ok", slots.assigned - slots.suspect - slots.failing);
   lines.field("cluster_slots_pfail", slots.suspect);
   lines.field("cluster_slots_fail", slots.failing);
-  const bool tells_more = ctx.server.edition().is_valkey_since({9, 1});
-  if (tells_more) add_node_lines(nodes, &lines);
+  const bool has_more_lines = ctx.server.edition().is_valkey_since({9, 1});
+  if (has_more_lines) add_node_lines(nodes, &lines);
   lines.field("cluster_known_nodes", nodes.size());
   lines.field("cluster_size", nodes.voters());
   lines.field("cluster_current_epoch", nodes.current_epoch);
@@ -268,7 +268,7 @@ void cluster_info(CommandContext& ctx, Cluster& cluster) {
               master != nullptr ? master->config_epoch : cluster.myself().config_epoch);
   lines.messages("sent", cluster.bus().counts().sent);
   lines.messages("received", cluster.bus().counts().received);
-  if (tells_more) add_byte_lines(cluster.bus().counts(), &lines);
+  if (has_more_lines) add_byte_lines(cluster.bus().counts(), &lines);
   lines.field("total_cluster_links_buffer_limit_exceeded", cluster.bus().counts().over_limit);
   if (cluster.slot_migration().is_available()) add_migration_lines(cluster, &lines);
   ctx.reply.verbatim("txt", lines.text());

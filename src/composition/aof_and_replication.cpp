@@ -18,7 +18,7 @@ void connect(persist::Aof& aof, replication::Replication& replication) {
           [&replication](int64_t offset) {
             return replication.count_fsynced(static_cast<uint64_t>(offset));
           },
-      .ask = [&replication] { replication.ask_for_acknowledgements(); },
+      .ask = [&replication] { replication.request_acknowledgements(); },
   });
 }
 

@@ -1,5 +1,5 @@
-// What the append-only file and replication need of each other. Neither layer knows the other: each
-// has hooks for what it asks, and this is the one place that fills them.
+// Connects the append-only file and replication. Neither layer includes the other: each has hooks
+// for what it needs, and connect() sets them.
 #pragma once
 
 namespace latchkey::persist {

@@ -1,8 +1,8 @@
 // Application: the process, and the one whole server that it runs.
 //
-// It has what there is once in a process: the log, the way to the background, supervision, the pid
-// file, the crash report, the watchdog of the loop, the title, limits and the kernel's settings.
-// All that concerns data and clients is WholeServer's.
+// It owns what exists once in a process: the log, daemonizing, supervision, the pid file, the crash
+// report, the watchdog of the loop, the title, limits and the kernel's settings. Everything about
+// data and clients is in WholeServer.
 #pragma once
 
 #include <sys/types.h>
@@ -66,7 +66,7 @@ class Application {
   // Says in the log who may use a server that asks for no password.
   void warn_of_open_access(server::Server& server);
   void log_readiness(const server::ConfigValues& values);
-  // Ends the process when whoever waits for the server could not find it.
+  // Ends the process when the readiness of the server could not be reported.
   void announce_readiness(server::Server& server);
 
   server::CommandLine line_;

@@ -1,4 +1,4 @@
-// `latchkey-server FILE --check-config`: says all that is wrong with a configuration at once, and
+// `latchkey-server FILE --check-config`, which reports all errors of a configuration at once and
 // starts nothing; and `--ping`, which reads the configuration to find the server.
 #pragma once
 

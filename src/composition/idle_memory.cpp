@@ -15,11 +15,11 @@ constexpr uint64_t kIntervalMs = 5000;
 }  // namespace
 
 IdleMemory::IdleMemory(server::Server& server, net::Loop& loop)
-    : server_(server), timer_(loop, [this] { look(); }) {
+    : server_(server), timer_(loop, [this] { check(); }) {
   timer_.start(kFirstMs, kIntervalMs);
 }
 
-void IdleMemory::look() {
+void IdleMemory::check() {
   const uint64_t commands = server_.stats().commands_processed;
   const bool is_first = !commands_seen_;
   const bool is_idle = commands_seen_ == commands;

@@ -1,4 +1,4 @@
-// Gives back the memory that an idle process needs no more.
+// Returns unused memory to the system when the process is idle.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +22,12 @@ class IdleMemory {
   IdleMemory(server::Server& server, net::Loop& loop);
 
  private:
-  void look();
+  void check();
   static void release();
 
   server::Server& server_;
   net::Timer timer_;
-  std::optional<uint64_t> commands_seen_;        // at the last look
+  std::optional<uint64_t> commands_seen_;        // at the last check
   std::optional<uint64_t> commands_at_release_;  // at the last one but the first
 };
 

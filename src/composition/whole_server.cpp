@@ -43,15 +43,15 @@ ConfigError logged_error() {
 }  // namespace
 
 Result<std::unique_ptr<WholeServer>, ConfigError> WholeServer::make(
-    std::unique_ptr<server::Config> config, const Surroundings& surroundings) {
-  cluster::adapt_configuration(*config, surroundings.log);
-  std::unique_ptr<WholeServer> whole(new WholeServer(std::move(config), surroundings));
+    std::unique_ptr<server::Config> config, const Dependencies& dependencies) {
+  cluster::adapt_configuration(*config, dependencies.log);
+  std::unique_ptr<WholeServer> whole(new WholeServer(std::move(config), dependencies));
   if (auto configured = whole->configure(); !configured) return configured.failure();
   return whole;
 }
 
 std::vector<ConfigError> WholeServer::check(std::unique_ptr<server::Config> config,
-                                            const Surroundings& surroundings) {
+                                            const Dependencies& dependencies) {
   std::vector<ConfigError> problems;
   const auto take = [&](Result<void, ConfigError> step) {
     if (!step) problems.push_back(std::move(step).error());
@@ -59,7 +59,7 @@ std::vector<ConfigError> WholeServer::check(std::unique_ptr<server::Config> conf
   const auto add = [&](std::string message) -> ConfigError& {
     return problems.emplace_back(ConfigError::of(ConfigError::Kind::kWhole, std::move(message)));
   };
-  WholeServer whole(std::move(config), surroundings);
+  WholeServer whole(std::move(config), dependencies);
   server::ConfigValues& values = whole.config_->mutable_values();
   take(whole.set_clock());
   if (!whole.server_.set_collation(values.locale_collate) && !values.locale_collate.empty()) {
@@ -88,29 +88,29 @@ std::vector<ConfigError> WholeServer::check(std::unique_ptr<server::Config> conf
 }
 
 Result<std::unique_ptr<WholeServer>, ConfigError> WholeServer::make_space(
-    std::string_view settings, const Surroundings& surroundings, const server::Config* parent) {
+    std::string_view settings, const Dependencies& dependencies, const server::Config* parent) {
   auto config = std::make_unique<server::Config>(std::make_unique<server::PrivateDirectory>());
   if (parent != nullptr) config->inherit(*parent);
   if (auto loaded = config->load_text(kSpaceSettings); !loaded) return loaded.failure();
   if (auto loaded = config->load("", settings); !loaded) return loaded.failure();
-  return make(std::move(config), surroundings);
+  return make(std::move(config), dependencies);
 }
 
-WholeServer::WholeServer(std::unique_ptr<server::Config> config, const Surroundings& surroundings)
+WholeServer::WholeServer(std::unique_ptr<server::Config> config, const Dependencies& dependencies)
     : config_(std::move(config)),
-      server_(surroundings.clock, *config_, surroundings.log, surroundings.loop) {
-  add_layers(surroundings);
+      server_(dependencies.clock, *config_, dependencies.log, dependencies.loop) {
+  add_layers(dependencies);
 }
 
 WholeServer::~WholeServer() = default;
 
-void WholeServer::add_layers(const Surroundings& surroundings) {
+void WholeServer::add_layers(const Dependencies& dependencies) {
   add_all_commands(server_);
   server_.add_layer(std::make_shared<script::Engine>(server_));
-  const auto persistence = std::make_shared<persist::Persistence>(server_, surroundings.child);
+  const auto persistence = std::make_shared<persist::Persistence>(server_, dependencies.child);
   server_.add_layer(persistence);
-  auto snapshots = surroundings.snapshots
-                       ? surroundings.snapshots(server_)
+  auto snapshots = dependencies.snapshots
+                       ? dependencies.snapshots(server_)
                        : std::make_unique<replication::ChildSnapshots>(server_, *persistence);
   const auto replication =
       std::make_shared<replication::Replication>(server_, std::move(snapshots));

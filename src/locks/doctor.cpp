@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "locks/lock_words.h"
+#include "locks/lock_text.h"
 
 namespace latchkey::locks {
 
@@ -38,7 +38,7 @@ std::string count_of(size_t number, const char* name) {
 }
 
 std::string describe(const Finding& finding, size_t number, const server::Edition& edition) {
-  const FindingWords& words = words_of(finding.kind);
+  const FindingDescription& words = description_of(finding.kind);
   std::string text = std::to_string(number) + ". " + std::string(words.name) + " (" +
                      std::string(name_of(words.severity)) + "): \"" +
                      printable(finding.place->key) + "\"";

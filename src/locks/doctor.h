@@ -1,4 +1,4 @@
-// LOCK DOCTOR: the findings in words.
+// LOCK DOCTOR: describes the findings.
 #pragma once
 
 #include <cstdint>

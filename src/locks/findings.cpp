@@ -43,7 +43,7 @@ std::array<std::pair<std::string_view, std::string>, 4> commands_of(const Editio
        {"{prolong}", prolong}}};
 }
 
-constexpr FindingWords kFindings[] = {
+constexpr FindingDescription kFindings[] = {
     {FindingKind::kNoDeadline, "no-deadline", Severity::kHigh,
      "Nobody releases a lock whose holder has gone, and without a deadline it does not end by "
      "itself: everybody else is refused for ever.",
@@ -121,7 +121,7 @@ constexpr FindingWords kFindings[] = {
 
 constexpr bool in_order() {
   size_t place = 0;
-  for (const FindingWords& words : kFindings) {
+  for (const FindingDescription& words : kFindings) {
     if (static_cast<size_t>(words.kind) != place++) return false;
   }
   return true;
@@ -132,16 +132,16 @@ constexpr std::array<std::string_view, 3> kSeverities = {"low", "medium", "high"
 
 }  // namespace
 
-std::span<const FindingWords> all_findings() {
+std::span<const FindingDescription> all_findings() {
   return kFindings;
 }
 
-const FindingWords& words_of(FindingKind kind) {
+const FindingDescription& description_of(FindingKind kind) {
   return kFindings[static_cast<size_t>(kind)];
 }
 
 std::string remedy_of(FindingKind kind, const Edition& edition) {
-  std::string text(words_of(kind).remedy);
+  std::string text(description_of(kind).remedy);
   for (const auto& [mark, command] : commands_of(edition)) {
     if (const size_t at = text.find(mark); at != std::string::npos)
       text.replace(at, mark.size(), command);

@@ -1,4 +1,4 @@
-// What can be wrong with the use of a lock: a table of names, severities and words.
+// The kinds of misuse of a lock that LockModel finds: their names, severities and descriptions.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ enum class FindingKind : uint8_t {
 
 enum class Severity : uint8_t { kLow, kMedium, kHigh };
 
-struct FindingWords {
+struct FindingDescription {
   FindingKind kind;
   std::string_view name;
   Severity severity;
@@ -39,8 +39,8 @@ struct FindingWords {
 };
 
 // In the order of FindingKind.
-std::span<const FindingWords> all_findings();
-const FindingWords& words_of(FindingKind kind);
+std::span<const FindingDescription> all_findings();
+const FindingDescription& description_of(FindingKind kind);
 
 // The remedy, with the commands to write: those that this release has.
 std::string remedy_of(FindingKind kind, const server::Edition& edition);

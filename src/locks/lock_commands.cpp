@@ -97,7 +97,7 @@ void lock_check(CommandContext& ctx) {
   }
   std::vector<const Finding*> shown;
   for (const Finding& finding : model_of(ctx).findings()) {
-    if (std::cmp_greater(finding.id, since) && words_of(finding.kind).severity >= least)
+    if (std::cmp_greater(finding.id, since) && description_of(finding.kind).severity >= least)
       shown.push_back(&finding);
   }
   ctx.reply.array(shown.size());

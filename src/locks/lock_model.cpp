@@ -6,7 +6,7 @@
 
 #include "base/text/glob.h"
 #include "base/text/split.h"
-#include "locks/lock_words.h"
+#include "locks/lock_text.h"
 
 namespace latchkey::locks {
 
@@ -51,12 +51,12 @@ void LockModel::trim() {
   if (log_.capacity() > limits_.events) log_.rset_capacity(limits_.events);
 }
 
-void LockModel::begin_past() {
-  tells_past_ = true;
+void LockModel::begin_replay() {
+  replays_past_ = true;
 }
 
-void LockModel::end_past() {
-  tells_past_ = false;
+void LockModel::end_replay() {
+  replays_past_ = false;
   std::stable_sort(log_.begin(), log_.end(),
                    [](const Event& one, const Event& other) { return one.step < other.step; });
   order_.sort([](const Record& one, const Record& other) { return one.step > other.step; });
@@ -94,7 +94,7 @@ Record* LockModel::use(int database, std::string_view key) {
 
 Record& LockModel::make(int database, std::string_view key) {
   if (Record* record = use(database, key)) return *record;
-  while (order_.size() >= limits_.keys && !tells_past_) forget(std::prev(order_.end()));
+  while (order_.size() >= limits_.keys && !replays_past_) forget(std::prev(order_.end()));
   Record& record = order_.emplace_front();
   record.place = std::make_shared<const KeyPlace>(KeyPlace{database, std::string(key)});
   record.step = step_;
@@ -153,7 +153,7 @@ void LockModel::know_by_use(Record& record) {
   check_atomic(record);
 }
 
-// --- Who ----------------------------------------------------------------------------------------
+// --- Clients ------------------------------------------------------------------------------------
 
 bool LockModel::same_client(const Party& party, uint64_t client) const {
   if (client == 0) return false;
@@ -165,7 +165,7 @@ bool LockModel::acts_for_holder(const Hold& hold, uint64_t client) const {
          std::find(hold.helpers.begin(), hold.helpers.end(), client) != hold.helpers.end();
 }
 
-bool LockModel::is_surely_another(Record& record, uint64_t client) {
+bool LockModel::is_other_client(Record& record, uint64_t client) {
   if (record.hold->holder->id == 0) return false;
   if (!record.hold->holder_gone) return true;
   const Contender* contender = find_contender(record, client);
@@ -183,7 +183,7 @@ Contender& LockModel::contender_of(Record& record, uint64_t client) {
   if (Contender* contender = find_contender(record, client)) return *contender;
   std::vector<Contender>& all = record.contenders;
   if (all.size() == kMaxContenders) {
-    // Whoever has not been seen for longest.
+    // The one that was refused longest ago.
     all.erase(std::min_element(all.begin(), all.end(), [](const auto& one, const auto& other) {
       return one.last_ms < other.last_ms;
     }));
@@ -196,7 +196,7 @@ const PastHold* LockModel::lost_hold(const Record& record, uint64_t client) {
   const auto it = std::find_if(record.past.rbegin(), record.past.rend(), [&](const PastHold& past) {
     return past.holder != nullptr && past.holder->id == client;
   });
-  if (it == record.past.rend() || it->settled || it->end != EventKind::kExpired) return nullptr;
+  if (it == record.past.rend() || it->noticed || it->end != EventKind::kExpired) return nullptr;
   return &*it;
 }
 
@@ -228,7 +228,7 @@ void LockModel::leave_holder(Record& record) {
     record.held_before->held_after = record.held_after;
   } else {
     *record.held_first = record.held_after;
-    // Nobody will say again that the client goes.
+    // client_gone() will not be called again for this client.
     if (record.held_after == nullptr && record.hold->holder_gone)
       held_by_.erase(record.hold->holder->id);
   }
@@ -276,7 +276,7 @@ void LockModel::end_hold(Record& record, EventKind how, int64_t now_ms, const Pa
   past.since_ms = hold.since_ms;
   past.ended_ms = now_ms;
   past.end = how;
-  past.settled = false;
+  past.noticed = false;
   record.hold.reset();
 }
 
@@ -285,8 +285,8 @@ void LockModel::taken(int database, std::string_view key, const Cause& cause, Re
   Record& record = make(database, key);
   // The end of the last one may have been missed, or its record forgotten in between.
   if (record.hold) end_hold(record, EventKind::kFlushed, cause.time_ms, nullptr);
-  // Whoever takes it again knows that it had lost it.
-  if (PastHold* lost = lost_hold(record, cause.client)) lost->settled = true;
+  // A client that takes the lock again knows that it had lost it.
+  if (PastHold* lost = lost_hold(record, cause.client)) lost->noticed = true;
   begin_hold(record, cause, recipe, Token(token), deadline_ms);
   add_event(EventKind::kTaken, record, record.hold->holder, cause.time_ms);
   check_token(record, record.hold->token, cause.client, cause.time_ms);
@@ -365,10 +365,10 @@ void LockModel::prolonged_by(Record& record, const Cause& cause, int64_t deadlin
   const std::string moved =
       before_ms < 0 ? " gave it a deadline all the same: "
                     : " moved its deadline all the same, from " + clock_time(before_ms) + " to ";
-  find_fault(FindingKind::kProlongedByLoser, record, loser, cause.time_ms,
-             hold.holder->shown() + " holds the lock since " + clock_time(hold.since_ms) + "; " +
-                 loser->shown() + " was refused at " + clock_time(cause.time_ms) + " and" + moved +
-                 clock_time(deadline_ms) + ".");
+  add_finding(FindingKind::kProlongedByLoser, record, loser, cause.time_ms,
+              hold.holder->shown() + " holds the lock since " + clock_time(hold.since_ms) + "; " +
+                  loser->shown() + " was refused at " + clock_time(cause.time_ms) + " and" + moved +
+                  clock_time(deadline_ms) + ".");
 }
 
 void LockModel::set_first_deadline(Record& record, const Cause& cause, int64_t deadline_ms) {
@@ -387,7 +387,7 @@ void LockModel::set_first_deadline(Record& record, const Cause& cause, int64_t d
     hold.recipe = Recipe::kSetnxExpire;
   }
   add_event(EventKind::kDeadlineSet, record, party(cause.client), cause.time_ms);
-  // A time stamp tells others when the lock becomes stale, whatever becomes of the deadline.
+  // From a time stamp other clients see when the lock becomes stale, whatever the deadline.
   if (one_step || !by_holder || hold.stale_ms) return;
   hold.late_deadline_ms = cause.time_ms;
   check_atomic(record);
@@ -437,11 +437,11 @@ void LockModel::overwrite(Record& record, const Cause& cause, const Token& token
                           int64_t deadline_ms) {
   const Hold hold = *record.hold;
   const PartyRef by = party(cause.client);
-  if (by != nullptr && record.known_by != KnownBy::kNothing && is_surely_another(record, by->id)) {
-    find_fault(FindingKind::kOverwritten, record, by, cause.time_ms,
-               hold.holder->shown() + " held the lock since " + clock_time(hold.since_ms) +
-                   "; at " + clock_time(cause.time_ms) + " " + by->shown() +
-                   " wrote its own value over it.");
+  if (by != nullptr && record.known_by != KnownBy::kNothing && is_other_client(record, by->id)) {
+    add_finding(FindingKind::kOverwritten, record, by, cause.time_ms,
+                hold.holder->shown() + " held the lock since " + clock_time(hold.since_ms) +
+                    "; at " + clock_time(cause.time_ms) + " " + by->shown() +
+                    " wrote its own value over it.");
   }
   end_hold(record, EventKind::kOverwritten, cause.time_ms, by);
   begin_hold(record, cause, Recipe::kSet, token, deadline_ms);
@@ -465,7 +465,7 @@ void LockModel::removed(int database, std::string_view key, const Cause& cause) 
   const bool may_be_own =
       hold.holder->id == 0 || (!lost_takeover && acts_for_holder(hold, cause.client));
   if (cause.compared || may_be_own) return released(*record, cause);
-  removed_by_stranger(*record, cause);
+  removed_by_other(*record, cause);
 }
 
 void LockModel::released(Record& record, const Cause& cause) {
@@ -475,7 +475,7 @@ void LockModel::released(Record& record, const Cause& cause) {
            cause.time_ms, party(cause.client));
 }
 
-void LockModel::removed_by_stranger(Record& record, const Cause& cause) {
+void LockModel::removed_by_other(Record& record, const Cause& cause) {
   const Hold& hold = *record.hold;
   const PartyRef by = party(cause.client);
   const std::string holding = hold.holder->shown() + " held the lock since " +
@@ -486,21 +486,21 @@ void LockModel::removed_by_stranger(Record& record, const Cause& cause) {
   if (record.known_by == KnownBy::kNothing) {
     // It may be no lock.
   } else if (std::find(losers.begin(), losers.end(), cause.client) != losers.end()) {
-    find_fault(FindingKind::kTakeoverLost, record, by, cause.time_ms,
-               holding + ", as if it were the holder: its GETSET had come after that of " +
-                   hold.holder->shown() + ".");
+    add_finding(FindingKind::kTakeoverLost, record, by, cause.time_ms,
+                holding + ", as if it were the holder: its GETSET had come after that of " +
+                    hold.holder->shown() + ".");
   } else if (lost != nullptr) {
-    lost->settled = true;
-    find_fault(FindingKind::kLateRelease, record, by, cause.time_ms,
-               by->shown() + " took the lock at " + clock_time(lost->since_ms) +
-                   " and had it until it expired at " + clock_time(lost->ended_ms) + "; " +
-                   holding + ", " + duration(cause.time_ms - lost->ended_ms) + " too late.");
+    lost->noticed = true;
+    add_finding(FindingKind::kLateRelease, record, by, cause.time_ms,
+                by->shown() + " took the lock at " + clock_time(lost->since_ms) +
+                    " and had it until it expired at " + clock_time(lost->ended_ms) + "; " +
+                    holding + ", " + duration(cause.time_ms - lost->ended_ms) + " too late.");
   } else if (hold.stale_ms && *hold.stale_ms <= cause.time_ms) {
-    find_fault(FindingKind::kStaleDelete, record, by, cause.time_ms,
-               holding + ", because its time stamp had passed " +
-                   duration(cause.time_ms - *hold.stale_ms) + " before.");
-  } else if (is_surely_another(record, cause.client)) {
-    find_fault(FindingKind::kForeignRelease, record, by, cause.time_ms, holding + ".");
+    add_finding(FindingKind::kStaleDelete, record, by, cause.time_ms,
+                holding + ", because its time stamp had passed " +
+                    duration(cause.time_ms - *hold.stale_ms) + " before.");
+  } else if (is_other_client(record, cause.client)) {
+    add_finding(FindingKind::kForeignRelease, record, by, cause.time_ms, holding + ".");
   }
   end_hold(record, EventKind::kReleasedByStranger, cause.time_ms, by);
 }
@@ -510,16 +510,16 @@ void LockModel::release_failed(int database, std::string_view key, const Cause& 
   if (record == nullptr) return;
   PastHold* lost = lost_hold(*record, cause.client);
   if (lost == nullptr) return;
-  lost->settled = true;
+  lost->noticed = true;
   add_event(EventKind::kReleasedLate, *record, lost->holder, cause.time_ms);
   if (record->known_by == KnownBy::kNothing) return;
   const std::string whose =
       record->hold ? "it was " + record->hold->holder->shown() + "'s." : "it was nobody's.";
-  find_fault(FindingKind::kLateRelease, *record, lost->holder, cause.time_ms,
-             lost->holder->shown() + " took the lock at " + clock_time(lost->since_ms) +
-                 " and had it until it expired at " + clock_time(lost->ended_ms) +
-                 "; it released it " + duration(cause.time_ms - lost->ended_ms) + " later, when " +
-                 whose);
+  add_finding(FindingKind::kLateRelease, *record, lost->holder, cause.time_ms,
+              lost->holder->shown() + " took the lock at " + clock_time(lost->since_ms) +
+                  " and had it until it expired at " + clock_time(lost->ended_ms) +
+                  "; it released it " + duration(cause.time_ms - lost->ended_ms) + " later, when " +
+                  whose);
 }
 
 bool LockModel::has_lost(int database, std::string_view key, uint64_t client) const {
@@ -527,13 +527,13 @@ bool LockModel::has_lost(int database, std::string_view key, uint64_t client) co
   return record != nullptr && lost_hold(*record, client) != nullptr;
 }
 
-void LockModel::looked_at(int database, std::string_view key, const Cause& cause) {
+void LockModel::key_read(int database, std::string_view key, const Cause& cause) {
   Record* record = use(database, key);
   if (record == nullptr) return;
   PastHold* lost = lost_hold(*record, cause.client);
   if (lost == nullptr) return;
   // Whatever it wanted, it knows now that it has the lock no more.
-  lost->settled = true;
+  lost->noticed = true;
   add_event(EventKind::kCameBack, *record, lost->holder, cause.time_ms);
 }
 
@@ -560,12 +560,12 @@ void LockModel::counted(int database, std::string_view key, const Cause& cause,
 void LockModel::check_reentry(Record& record, int64_t now_ms) {
   const Hold& hold = *record.hold;
   if (!hold.was_left || hold.count <= 0 || record.known_by == KnownBy::kNothing) return;
-  find_fault(FindingKind::kReentryLost, record, hold.holder, now_ms,
-             hold.holder->shown() + " took the lock at " + clock_time(hold.since_ms) +
-                 " and took it again; it released it, but its count was still " +
-                 std::to_string(hold.count) + " when " +
-                 (hold.holder_gone ? "its connection closed at " : "the lock expired at ") +
-                 clock_time(now_ms) + ".");
+  add_finding(FindingKind::kReentryLost, record, hold.holder, now_ms,
+              hold.holder->shown() + " took the lock at " + clock_time(hold.since_ms) +
+                  " and took it again; it released it, but its count was still " +
+                  std::to_string(hold.count) + " when " +
+                  (hold.holder_gone ? "its connection closed at " : "the lock expired at ") +
+                  clock_time(now_ms) + ".");
 }
 
 // --- Guards -------------------------------------------------------------------------------------
@@ -599,12 +599,12 @@ void LockModel::check_outlived(Record& record, std::string_view key, const Cause
   const PastHold* lost = lost_hold(record, cause.client);
   if (lost == nullptr) return;
   constexpr size_t kShown = 128;
-  find_fault(FindingKind::kOutlived, record, lost->holder, cause.time_ms,
-             lost->holder->shown() + " had the lock until it expired at " +
-                 clock_time(lost->ended_ms) + ", and wrote to \"" +
-                 printable(key.substr(0, kShown)) + "\" " +
-                 duration(cause.time_ms - lost->ended_ms) + " later, when " +
-                 (record.hold ? record.hold->holder->shown() + " had it." : "nobody had it."));
+  add_finding(FindingKind::kOutlived, record, lost->holder, cause.time_ms,
+              lost->holder->shown() + " had the lock until it expired at " +
+                  clock_time(lost->ended_ms) + ", and wrote to \"" +
+                  printable(key.substr(0, kShown)) + "\" " +
+                  duration(cause.time_ms - lost->ended_ms) + " later, when " +
+                  (record.hold ? record.hold->holder->shown() + " had it." : "nobody had it."));
 }
 
 void LockModel::expired(int database, std::string_view key, int64_t now_ms) {
@@ -661,10 +661,10 @@ void LockModel::client_gone(uint64_t client, int64_t now_ms) {
     check_reentry(*record, now_ms);
     const bool ends = hold.deadline_ms >= 0 || hold.stale_ms;
     if (ends || record->known_by == KnownBy::kNothing) continue;
-    find_fault(FindingKind::kNoDeadline, *record, hold.holder, now_ms,
-               hold.holder->shown() + " took the lock at " + clock_time(hold.since_ms) +
-                   " without a deadline and disconnected at " + clock_time(now_ms) +
-                   "; it is still held.");
+    add_finding(FindingKind::kNoDeadline, *record, hold.holder, now_ms,
+                hold.holder->shown() + " took the lock at " + clock_time(hold.since_ms) +
+                    " without a deadline and disconnected at " + clock_time(now_ms) +
+                    "; it is still held.");
   }
 }
 
@@ -707,31 +707,31 @@ void LockModel::check_token(Record& record, const Token& token, uint64_t client,
   }
   if (other == nullptr) return;
   const PartyRef by = party(client);
-  find_fault(FindingKind::kForeignToken, record, by, now_ms,
-             by->shown() + " and " + other->shown() + " both use the value \"" +
-                 printable(token.text()) + "\" for the lock.");
+  add_finding(FindingKind::kForeignToken, record, by, now_ms,
+              by->shown() + " and " + other->shown() + " both use the value \"" +
+                  printable(token.text()) + "\" for the lock.");
 }
 
 void LockModel::check_atomic(Record& record) {
   if (!record.hold->late_deadline_ms || record.known_by == KnownBy::kNothing) return;
   const Hold& hold = *record.hold;
   const int64_t late_ms = *std::exchange(record.hold->late_deadline_ms, std::nullopt);
-  find_fault(FindingKind::kNotAtomic, record, hold.holder, late_ms,
-             hold.holder->shown() + " took the lock at " + clock_time(hold.since_ms) +
-                 " and gave it a deadline by another request, " +
-                 duration(late_ms - hold.since_ms) + " later.");
+  add_finding(FindingKind::kNotAtomic, record, hold.holder, late_ms,
+              hold.holder->shown() + " took the lock at " + clock_time(hold.since_ms) +
+                  " and gave it a deadline by another request, " +
+                  duration(late_ms - hold.since_ms) + " later.");
 }
 
 void LockModel::check_starved(Record& record, Contender& contender, int64_t now_ms) {
   const uint64_t others = kStarvedTurns * record.contenders.size();
   if (contender.row <= kStarvedRefusals || contender.others_won <= others) return;
   if (record.known_by != KnownBy::kNothing) {
-    find_fault(FindingKind::kStarved, record, contender.client, now_ms,
-               contender.client->shown() + " was refused " + std::to_string(contender.row) +
-                   " times in a row between " + clock_time(contender.first_ms) + " and " +
-                   clock_time(now_ms) + ", while others took the lock " +
-                   std::to_string(contender.others_won) +
-                   (record.contenders.size() > 1 ? " times in turn." : " times."));
+    add_finding(FindingKind::kStarved, record, contender.client, now_ms,
+                contender.client->shown() + " was refused " + std::to_string(contender.row) +
+                    " times in a row between " + clock_time(contender.first_ms) + " and " +
+                    clock_time(now_ms) + ", while others took the lock " +
+                    std::to_string(contender.others_won) +
+                    (record.contenders.size() > 1 ? " times in turn." : " times."));
   }
   contender.row = 1;
   contender.others_won = 0;
@@ -742,25 +742,25 @@ void LockModel::check_held_long(Record& record, int64_t now_ms) {
   constexpr int64_t kShareLeft = 10;  // a tenth
   const Hold& hold = *record.hold;
   if (hold.deadline_ms < 0 || hold.holder->id == 0) return;
-  const int64_t time_to_live_ms = hold.deadline_ms - hold.deadline_set_ms;
+  const int64_t ttl_ms = hold.deadline_ms - hold.deadline_set_ms;
   const int64_t left_ms = hold.deadline_ms - now_ms;
-  if (left_ms * kShareLeft >= time_to_live_ms) return;
+  if (left_ms * kShareLeft >= ttl_ms) return;
   if (++record.long_holds < 2 || record.known_by == KnownBy::kNothing) return;
-  find_fault(FindingKind::kHeldLong, record, hold.holder, now_ms,
-             hold.holder->shown() + " released the lock " + duration(left_ms) +
-                 " before it would have expired, of a time to live of " +
-                 duration(time_to_live_ms) + "; that was the " + std::to_string(record.long_holds) +
-                 std::string(ordinal_suffix(record.long_holds)) + " time it was so close.");
+  add_finding(FindingKind::kHeldLong, record, hold.holder, now_ms,
+              hold.holder->shown() + " released the lock " + duration(left_ms) +
+                  " before it would have expired, of a time to live of " + duration(ttl_ms) +
+                  "; that was the " + std::to_string(record.long_holds) +
+                  std::string(ordinal_suffix(record.long_holds)) + " time it was so close.");
 }
 
 // --- Log ----------------------------------------------------------------------------------------
 
 Event& LockModel::add_event(EventKind kind, const Record& record, const PartyRef& client,
                             int64_t time_ms) {
-  if (log_.full() && (tells_past_ || log_.capacity() < limits_.events)) {
+  if (log_.full() && (replays_past_ || log_.capacity() < limits_.events)) {
     constexpr size_t kFirst = 16;
     const size_t capacity = std::max(log_.capacity() * 2, kFirst);
-    log_.set_capacity(tells_past_ ? capacity : std::min(capacity, limits_.events));
+    log_.set_capacity(replays_past_ ? capacity : std::min(capacity, limits_.events));
   }
   Event& event = reuse_or_add(log_);
   event.id = ++last_id_;
@@ -774,8 +774,8 @@ Event& LockModel::add_event(EventKind kind, const Record& record, const PartyRef
   return event;
 }
 
-void LockModel::find_fault(FindingKind kind, const Record& record, PartyRef client, int64_t now_ms,
-                           std::string evidence) {
+void LockModel::add_finding(FindingKind kind, const Record& record, PartyRef client, int64_t now_ms,
+                            std::string evidence) {
   Finding finding{.id = ++last_id_,
                   .kind = kind,
                   .place = record.place,

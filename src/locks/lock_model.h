@@ -1,10 +1,10 @@
-// What is known of each lock: who holds it, since when, until when, who was refused, and what has
-// happened to it; and what was wrong with that (locks/findings.h).
+// The state and history of each lock: its holder, since when and until when, the clients that were
+// refused, and its events. From these LockModel derives findings (locks/findings.h).
 //
-// The model knows neither server nor commands. It is told of what happens, in order, with times of
-// the server's own clock, and draws conclusions from that alone. What it cannot be sure of it does
-// not say: a finding needs a key that is surely a lock (Record::known_by), and connections of one
-// CLIENT SETNAME count as one client, because they may be a pool.
+// LockModel knows neither server nor commands: LockWatch calls it for each event, in order, with
+// times of the server's clock. It reports only what is certain: a finding needs a key that is
+// certainly a lock (Record::known_by), and connections with the same CLIENT SETNAME count as one
+// client, because they may be a pool.
 //
 // Memory is bounded: Limits::keys records, the least recently used going first, each with a bounded
 // number of clients and past holders; Limits::events in the log; kMaxFindings findings.
@@ -48,7 +48,7 @@ struct Party {
 };
 using PartyRef = std::shared_ptr<const Party>;
 
-// Tells of the server's clients.
+// Describes the server's clients.
 class Clients {
  public:
   virtual ~Clients() = default;
@@ -216,7 +216,7 @@ struct PastHold {
   int64_t since_ms = 0;
   int64_t ended_ms = 0;
   EventKind end = EventKind::kExpired;
-  bool settled = false;  // its holder knows, or has been told of as a finding
+  bool noticed = false;  // its holder has noticed the loss, or a finding reports it
 };
 
 // A list of tokens: whoever takes one out may go on, and puts it back afterwards.
@@ -281,19 +281,19 @@ class LockModel {
   void set_limits(const Limits& limits);
   // What the names of locks match, separated by spaces; empty: locks are known otherwise.
   void set_patterns(std::string_view patterns);
-  // Called with each finding, new or found again.
+  // Called for each finding, new or repeated.
   std::function<void(const Finding&)> on_finding;
 
   // --- What happens -----------------------------------------------------------------------------
 
-  // What is told from here on happened at this step. Steps may be told out of order as long as
-  // those of one lock are in order.
+  // The events of the following calls happened at this step. Steps may be reported out of order as
+  // long as those of one lock are in order.
   void at(uint64_t step) { step_ = step; }
   uint64_t step() const { return step_; }
-  // Called before many earlier steps are told, and after it: puts the log and the records in the
-  // order of the steps. In between the limits do not hold.
-  void begin_past();
-  void end_past();
+  // Called before and after many earlier steps are reported: end_replay() puts the log and the
+  // records in the order of the steps. In between the limits do not hold.
+  void begin_replay();
+  void end_replay();
 
   void taken(int database, std::string_view key, const Cause& cause, Recipe recipe,
              std::string_view token, int64_t deadline_ms);
@@ -309,8 +309,8 @@ class LockModel {
   void removed(int database, std::string_view key, const Cause& cause);
   // A client wants to remove the key, which is not there or has another value than it expects.
   void release_failed(int database, std::string_view key, const Cause& cause);
-  // A client has looked at it within a transaction or script.
-  void looked_at(int database, std::string_view key, const Cause& cause);
+  // A client has read the key within a transaction or script.
+  void key_read(int database, std::string_view key, const Cause& cause);
   // A field of a hash that names a client counts how often that client has the lock. `change`: by
   // how much the field was changed, to `count`. `deadline_ms`: the key's.
   void counted(int database, std::string_view key, const Cause& cause, std::string_view field,
@@ -332,7 +332,7 @@ class LockModel {
   void evicted(int database, std::string_view key, int64_t now_ms);
   void cleared(int database, int64_t now_ms);
   void swapped(int first, int second);
-  // May be told again when it turns out that the client had more locks.
+  // May be called again when it turns out that the client had more locks.
   void client_gone(uint64_t client, int64_t now_ms);
   // The locks that are held, the most recently used last; and that one of them is held again.
   std::vector<HeldLock> held() const;
@@ -360,7 +360,7 @@ class LockModel {
   // Of the most recently used lock first.
   const std::list<Record>& records() const { return order_; }
   const Record* find(int database, std::string_view key) const;
-  // Whether the client had the lock until it expired, and does not know it yet.
+  // Whether the client held the lock until it expired, and has not noticed that yet.
   bool has_lost(int database, std::string_view key, uint64_t client) const;
   // Whether any lock has expired while somebody held it, since the last reset(). Without that
   // has_lost() is false of every client. O(1).
@@ -397,9 +397,9 @@ class LockModel {
   bool acts_for_holder(const Hold& hold, uint64_t client) const;
   // Of two clients that nobody here knows it is false.
   bool same_client(const Party& party, uint64_t client) const;
-  // Whether the client, which does not act for the holder, is not the holder come back by another
-  // connection. False if nobody here knows the holder.
-  static bool is_surely_another(Record& record, uint64_t client);
+  // Whether the client, which does not act for the holder, is certainly not the holder on another
+  // connection. False if the holder is unknown.
+  static bool is_other_client(Record& record, uint64_t client);
   static Contender* find_contender(Record& record, uint64_t client);
   Contender& contender_of(Record& record, uint64_t client);
   static PastHold* lost_hold(Record& record, uint64_t client);
@@ -412,7 +412,7 @@ class LockModel {
   void getset(Record& record, const Cause& cause, const Token& token, int64_t deadline_ms);
   void overwrite(Record& record, const Cause& cause, const Token& token, int64_t deadline_ms);
   void released(Record& record, const Cause& cause);
-  void removed_by_stranger(Record& record, const Cause& cause);
+  void removed_by_other(Record& record, const Cause& cause);
   void check_token(Record& record, const Token& token, uint64_t client, int64_t now_ms);
   // Finds that it had no deadline at first, unless it may be no lock.
   void check_atomic(Record& record);
@@ -431,8 +431,8 @@ class LockModel {
   void check_outlived(Record& record, std::string_view key, const Cause& cause);
 
   Event& add_event(EventKind kind, const Record& record, const PartyRef& client, int64_t time_ms);
-  void find_fault(FindingKind kind, const Record& record, PartyRef client, int64_t now_ms,
-                  std::string evidence);
+  void add_finding(FindingKind kind, const Record& record, PartyRef client, int64_t now_ms,
+                   std::string evidence);
 
   const Clients& clients_;
   Limits limits_;
@@ -456,7 +456,7 @@ class LockModel {
   std::unordered_map<uint64_t, std::unordered_set<Record*>> traceless_;
   std::map<std::string, std::unordered_set<Record*>> traceless_by_name_;
   bool may_have_lost_ = false;
-  bool tells_past_ = false;
+  bool replays_past_ = false;
 };
 
 }  // namespace latchkey::locks

@@ -1,7 +1,8 @@
 #include "locks/lock_report.h"
 
 #include <algorithm>
-#include <string>
+#include <string_view>
+#include <vector>
 
 namespace latchkey::locks {
 
@@ -113,7 +114,7 @@ void reply_lock_in_full(ReplyBuilder& reply, const Record& record, LockWatch& wa
   size_t count = 0;
   for (const Finding& finding : watch.model().findings()) {
     if (!(*finding.place == *record.place)) continue;
-    reply.bulk(words_of(finding.kind).name);
+    reply.bulk(description_of(finding.kind).name);
     ++count;
   }
   reply.array_later(later, count);
@@ -133,7 +134,7 @@ void reply_event(ReplyBuilder& reply, const Event& event) {
 }
 
 void reply_finding(ReplyBuilder& reply, const Finding& finding, const server::Edition& edition) {
-  const FindingWords& words = words_of(finding.kind);
+  const FindingDescription& words = description_of(finding.kind);
   reply.map(10 + kPartyFields);
   field(reply, "id", finding.id);
   field(reply, "finding", words.name);

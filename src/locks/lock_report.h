@@ -1,7 +1,5 @@
-// What LOCK LIST, INFO, LOG and CHECK reply.
+// The replies of LOCK LIST, INFO, LOG and CHECK.
 #pragma once
-
-#include <string_view>
 
 #include "locks/lock_watch.h"
 #include "resp/reply_builder.h"
@@ -9,7 +7,7 @@
 namespace latchkey::locks {
 
 void reply_lock(resp::ReplyBuilder& reply, const Record& record, int64_t now_ms);
-// More of it: who was refused, who waits, who has held it.
+// With the clients that were refused, those that wait, and former holders.
 void reply_lock_in_full(resp::ReplyBuilder& reply, const Record& record, LockWatch& watch,
                         int64_t now_ms);
 void reply_event(resp::ReplyBuilder& reply, const Event& event);

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/text/number.h"
-#include "base/text/text.h"
-#include "locks/lock_words.h"
+#include "base/time_units.h"
+#include "locks/lock_text.h"
 #include "server/acl/user.h"
 #include "server/client/blocking.h"
 #include "server/client/pubsub.h"
@@ -16,7 +16,6 @@
 #include "server/command/dispatcher.h"
 #include "server/command/watch.h"
 #include "server/server.h"
-#include "store/value/list.h"
 
 namespace latchkey::locks {
 
@@ -90,7 +89,7 @@ void LockWatch::apply_settings() {
   // What happens while it is off is not known.
   model_.reset();
   any_ = false;
-  since_ms_ = server_.data_clock().wall_us() / 1000;
+  since_ms_ = server_.data_clock().wall_us() / base::kUsPerMs;
 }
 
 void LockWatch::reset() {
@@ -116,7 +115,7 @@ void LockWatch::put_back(const std::vector<HeldLock>& locks) {
 void LockWatch::publish(const Finding& finding) {
   if (!server_.settings().lock_notify) return;
   server_.pubsub().publish(std::string(kChannelPrefix) + finding.place->key,
-                           std::string(words_of(finding.kind).name) + " " + finding.evidence);
+                           std::string(description_of(finding.kind).name) + " " + finding.evidence);
 }
 
 // --- Clients ------------------------------------------------------------------------------------
@@ -124,8 +123,8 @@ void LockWatch::publish(const Finding& finding) {
 Party LockWatch::describe(uint64_t id) const {
   const Client* client = server_.clients().find(id);
   if (client == nullptr) {
-    const auto departure = departures_.find(id);
-    return departure == departures_.end() ? Party{.id = id} : departure->second.party;
+    const auto gone = gone_clients_.find(id);
+    return gone == gone_clients_.end() ? Party{.id = id} : gone->second.party;
   }
   return {.id = id,
           .name = client->name,
@@ -142,7 +141,7 @@ bool LockWatch::is_still(const Party& party) const {
 }
 
 bool LockWatch::is_connected(uint64_t id) const {
-  if (const auto it = departures_.find(id); it != departures_.end())
+  if (const auto it = gone_clients_.find(id); it != gone_clients_.end())
     return model_.step() < it->second.step;
   const Client* client = server_.clients().find(id);
   return client != nullptr && !client->has(kClientClosing);
@@ -151,29 +150,29 @@ bool LockWatch::is_connected(uint64_t id) const {
 // --- Claims -------------------------------------------------------------------------------------
 
 LockModel& LockWatch::model() {
-  if (seen_ != made_ || told_early_) {
-    model_.begin_past();
-    tell_steps();
-    model_.end_past();
-    told_early_ = false;
+  if (seen_ != made_ || delivered_early_) {
+    model_.begin_replay();
+    deliver_steps();
+    model_.end_replay();
+    delivered_early_ = false;
   }
   model_.at(made_);
   return model_;
 }
 
 LockModel& LockWatch::model_now() {
-  told_early_ |= seen_ != made_;
+  delivered_early_ |= seen_ != made_;
   model_.at(made_);
   return model_;
 }
 
 LockModel& LockWatch::model_for(uint64_t hash, int database, std::string_view key) {
-  tell_steps_of(hash, database, key);
+  deliver_steps_of(hash, database, key);
   return model_now();
 }
 
 LockModel& LockWatch::model_for(const Entry& entry, int database) {
-  if (seen_ != made_) tell_steps_of(hash_of(entry.key()), database, entry.key());
+  if (seen_ != made_) deliver_steps_of(hash_of(entry.key()), database, entry.key());
   return model_now();
 }
 
@@ -216,7 +215,7 @@ uint64_t LockWatch::step_before(uint64_t before, uint64_t hash, int database,
   return before;
 }
 
-void LockWatch::tell_step(uint64_t number) {
+void LockWatch::deliver_step(uint64_t number) {
   LockStep& waiting = ring_[number & ring_mask_];
   if (waiting.entry == nullptr) return;
   const LockStep step = std::exchange(waiting, LockStep());
@@ -248,33 +247,33 @@ void LockWatch::tell_step(uint64_t number) {
   model_.refused(database, entry.key(), cause, false, row.refusals - 1);
 }
 
-void LockWatch::tell_steps() {
-  to_tell_.clear();
-  for (uint64_t number = first_kept(); number != made_; ++number) to_tell_.push_back(number);
-  tell();
+void LockWatch::deliver_steps() {
+  pending_steps_.clear();
+  for (uint64_t number = first_kept(); number != made_; ++number) pending_steps_.push_back(number);
+  deliver_pending();
   seen_ = made_;
-  departures_.clear();
+  gone_clients_.clear();
 }
 
-void LockWatch::tell_steps_of(uint64_t hash, int database, std::string_view key) {
-  to_tell_.clear();
+void LockWatch::deliver_steps_of(uint64_t hash, int database, std::string_view key) {
+  pending_steps_.clear();
   for (uint64_t number = made_;;) {
     const uint64_t before = step_before(number, hash, database, key);
     if (before == number) break;
-    to_tell_.push_back(number = before);
+    pending_steps_.push_back(number = before);
   }
-  std::reverse(to_tell_.begin(), to_tell_.end());
-  tell();
+  std::reverse(pending_steps_.begin(), pending_steps_.end());
+  deliver_pending();
 }
 
-void LockWatch::tell() {
+void LockWatch::deliver_pending() {
   leaving_.clear();
-  for (const uint64_t number : to_tell_) {
-    if (departures_.empty()) break;
-    const auto it = departures_.find(ring_[number & ring_mask_].client_id);
-    if (it != departures_.end()) leaving_.push_back(&it->second);
+  for (const uint64_t number : pending_steps_) {
+    if (gone_clients_.empty()) break;
+    const auto it = gone_clients_.find(ring_[number & ring_mask_].client_id);
+    if (it != gone_clients_.end()) leaving_.push_back(&it->second);
   }
-  std::sort(leaving_.begin(), leaving_.end(), [](const Departure* one, const Departure* other) {
+  std::sort(leaving_.begin(), leaving_.end(), [](const GoneClient* one, const GoneClient* other) {
     return std::tie(one->step, one->party.id) < std::tie(other->step, other->party.id);
   });
   leaving_.erase(std::unique(leaving_.begin(), leaving_.end()), leaving_.end());
@@ -285,9 +284,9 @@ void LockWatch::tell() {
       model_.client_gone((*next)->party.id, (*next)->time_ms);
     }
   };
-  for (const uint64_t number : to_tell_) {
+  for (const uint64_t number : pending_steps_) {
     leave_before(number);
-    tell_step(number);
+    deliver_step(number);
   }
   leave_before(made_);
 }
@@ -322,7 +321,7 @@ void LockWatch::grow_ring() {
 void LockWatch::taken_slowly(CommandContext& ctx, const store::KeyRef& ref, LockRecipe recipe) {
   any_ = true;
   if (Client* client = actor()) client->set(kClientTookLock);
-  add_step_of(ctx, ref, {.what_and_back = static_cast<uint32_t>(recipe)});
+  add_step_of(ctx, ref, {.bits_and_back = static_cast<uint32_t>(recipe)});
 }
 
 void LockWatch::made_by_script(CommandContext& ctx, const store::KeyRef& ref) {
@@ -340,7 +339,7 @@ void LockWatch::refused_slowly(CommandContext& ctx, const store::KeyRef& ref,
   char scratch[base::kMaxInt64Text];
   const bool same_token = ref->is_string() && ref->string(scratch) == value;
   add_step_of(ctx, ref,
-              {.what_and_back = LockStep::kRefused | (same_token ? LockStep::kSameToken : 0)});
+              {.bits_and_back = LockStep::kRefused | (same_token ? LockStep::kSameToken : 0)});
 }
 
 void LockWatch::add_step_of(CommandContext& ctx, const store::KeyRef& ref, LockStep step) {
@@ -351,11 +350,11 @@ void LockWatch::add_step_of(CommandContext& ctx, const store::KeyRef& ref, LockS
   step.client_id = cause.client;
   step.time_and_database = LockStep::at(cause.time_ms, ctx.db.index());
   step.call = cause.call;
-  step.what_and_back |= static_cast<uint32_t>(cause.via) << LockStep::kViaShift;
+  step.bits_and_back |= static_cast<uint32_t>(cause.via) << LockStep::kViaShift;
   rows_[made_ & ring_mask_] = {.refusals = 1, .last_ms = cause.time_ms};
   add_step(ref.hash(), step);
   if (waits_) return;
-  tell_steps();
+  deliver_steps();
   make_room_at_ = made_;
 }
 
@@ -380,7 +379,7 @@ bool LockWatch::end_step(const Entry& entry, int database, const Cause& cause) {
   end.deadline_ms = entry.deadline_ms();
   end.cause = cause;
   end.step = made_;
-  step.what_and_back |= LockStep::kEnded;
+  step.bits_and_back |= LockStep::kEnded;
   return true;
 }
 
@@ -409,15 +408,15 @@ void LockWatch::note_script() {
 void LockWatch::nested_begins(const Command& command, Arguments args) {
   if (nested_.by_script) note_script();
   if (!command.has(kReadOnly) || args.size() < 2 || args[1].size() > kLongestKey) return;
-  if (const Client* client = server_.dispatcher().serving()) note_look(*client, command, args[1]);
+  if (const Client* client = server_.dispatcher().serving()) note_read(*client, command, args[1]);
   if (reads_.size() < kMaxReads) reads_.push_back(hash_of(args[1]));
 }
 
-void LockWatch::note_look(const Client& client, const Command& command, std::string_view key) {
+void LockWatch::note_read(const Client& client, const Command& command, std::string_view key) {
   const int database = client.database;
   if (client.has(kClientTookLock) && model_.may_have_lost() &&
       model_.has_lost(database, key, client.id))
-    model_for(hash_of(key), database, key).looked_at(database, key, cause_of(key));
+    model_for(hash_of(key), database, key).key_read(database, key, cause_of(key));
   // A script that has asked whether its client has the lock, and then asks how long to wait.
   if (!nested_.by_script || std::string_view(command.full_name) != "pttl") return;
   const Cause cause = cause_of(key);
@@ -544,7 +543,7 @@ void LockWatch::key_changed(Keyspace& keyspace, std::string_view key, EventClass
   if (model_.guards().empty()) return;
   if (event_class == EventClass::kExpired || event_class == EventClass::kEvicted) return;
   if (cause.client == 0) return;
-  tell_steps();
+  deliver_steps();
   model_now().written(keyspace.index(), key, cause);
 }
 
@@ -554,14 +553,14 @@ void LockWatch::client_gone(Client& client) {
   if (seen_ != made_) keep({.step = made_, .time_ms = now_ms, .party = describe(client.id)});
 }
 
-void LockWatch::keep(Departure departure) {
-  if (departures_.size() >= 2 * ring_.size()) {
-    std::erase_if(departures_,
+void LockWatch::keep(GoneClient client) {
+  if (gone_clients_.size() >= 2 * ring_.size()) {
+    std::erase_if(gone_clients_,
                   [first = first_kept()](const auto& kept) { return kept.second.step <= first; });
     // Most of them have no steps.
-    if (departures_.size() > ring_.size()) tell_steps();
+    if (gone_clients_.size() > ring_.size()) deliver_steps();
   }
-  departures_.emplace(departure.party.id, std::move(departure));
+  gone_clients_.emplace(client.party.id, std::move(client));
 }
 
 // --- What happens to the keys -------------------------------------------------------------------
@@ -572,7 +571,7 @@ void LockWatch::lock_set(Keyspace& keyspace, const Entry& entry, std::string_vie
   const bool compared = std::exchange(compared_, nullptr) == &entry;
   const bool exchanged = std::exchange(exchanged_, nullptr) == &entry;
   if (!is_one_of(running(), kStoring)) return model.used_otherwise(keyspace.index(), entry.key());
-  // Whoever holds it then is to be told of when it goes.
+  // The client may hold the lock now, so client_gone() must be called for it.
   if (Client* client = actor()) client->set(kClientTookLock);
   const auto how = compared    ? LockModel::Set::kCompared
                    : exchanged ? LockModel::Set::kGetset
@@ -603,9 +602,9 @@ void LockWatch::lock_removed(Keyspace& keyspace, const Entry& entry) {
   exchanged_ = nullptr;
   if (const Command* command = running(); command != seen_command_) {
     seen_command_ = command;
-    it_deletes_ = is_one_of(command, kDeleting);
+    seen_command_deletes_ = is_one_of(command, kDeleting);
   }
-  const bool deletes = it_deletes_;
+  const bool deletes = seen_command_deletes_;
   if (deletes && end_step(entry, database, cause)) return;
   LockModel& model = model_for(entry, database);
   if (cause.client != 0 && !deletes) return model.used_otherwise(database, entry.key());
@@ -632,7 +631,8 @@ void LockWatch::locks_swapped(Keyspace& first, Keyspace& second) {
   }
 }
 
-// --- Who waits ----------------------------------------------------------------------------------
+// --- Clients that wait
+// ----------------------------------------------------------------------------------
 
 std::vector<LockWatch::Waiting> LockWatch::waiting_for(const Record& record) const {
   std::vector<Waiting> waiting;

@@ -1,15 +1,16 @@
-// The watch of locks of one server: what commands do to locks, told to the model (lock_model.h).
+// Observes what commands do to the locks of one server, and reports it to LockModel (lock_model.h):
 //
 //     SETNX, SET NX, SET IFEQ      LockClaims: taken(), refused(), compared()
 //     whatever changes the key     store::LockObserver, for entries that have the bit of locks
 //     transactions, scripts        LockClaims: begin_nested(): which reads came before
 //     a client that closes         LockClaims::client_gone(), for those that have taken locks
 //
-// The steps of a lock wait in their ring until something else happens to it, or somebody asks: the
-// model is told of them first. The entries of those that have not ended are where they were,
-// because every change of one is told before it happens. Clients that have gone are kept as long as
-// steps of theirs may wait. With `lock-notify` nothing waits. Without `lock-watch` the server has
-// no claims and the store no observer.
+// Steps (takes, refusals and releases) stay in a ring, and are delivered to the model only when
+// something else happens to the lock, or a command asks for the model. Entries of steps that have
+// not ended are still in place then, because each change of one is observed before it happens.
+// Clients that have disconnected are kept as long as steps of theirs may be in the ring. With
+// `lock-notify` each step is delivered at once. Without `lock-watch` the server has no claims and
+// the store no observer.
 #pragma once
 
 #include <algorithm>
@@ -38,9 +39,9 @@ class LockWatch final : public server::LockClaims,
   ~LockWatch() override;
 
   bool is_on() const { return on_; }
-  // Up to date.
+  // The model, when all steps have been delivered to it.
   LockModel& model();
-  // When all is forgotten, the time begins anew.
+  // Forgets everything, and observes from now on.
   void reset();
   // The locks that are held, for a checkpoint; and, when it has been rolled back to, the watch of
   // those whose keys are there again. What is known of others stays.
@@ -57,8 +58,8 @@ class LockWatch final : public server::LockClaims,
     PartyRef client;
     std::string how;
   };
-  // Those who wait for a key, or listen to a channel, whose name is the lock's or has it in it.
-  // Cost: that of a look at all that is waited for and subscribed to.
+  // The clients that wait for a key, or are subscribed to a channel, whose name is or contains that
+  // of the lock. Linear in all waits and subscriptions.
   std::vector<Waiting> waiting_for(const Record& record) const;
 
   // Clients
@@ -101,23 +102,23 @@ class LockWatch final : public server::LockClaims,
   void publish(const Finding& finding);
   // Listens to keyspace events while there are guards or semaphores.
   void listen();
-  // Whether the key is a semaphore, which the model has been told of.
+  // Whether the key is a semaphore; the change was reported to the model then.
   bool count_tokens(store::Keyspace& keyspace, std::string_view key, server::EventClass event_class,
                     std::string_view event, const Cause& cause);
-  // Tell the model of steps that have waited: of one lock's, of all. to_tell_: the numbers of some,
-  // in order; tell() tells of their clients' leaving, too.
-  void tell_steps_of(uint64_t hash, int database, std::string_view key);
-  void tell_steps();
-  void tell();
-  void tell_step(uint64_t number);
+  // Deliver steps of the ring to the model: those of one lock, or all. deliver_pending() delivers
+  // those whose numbers are in pending_steps_, in order, and reports that their clients have gone.
+  void deliver_steps_of(uint64_t hash, int database, std::string_view key);
+  void deliver_steps();
+  void deliver_pending();
+  void deliver_step(uint64_t number);
   bool is_of(const server::LockStep& step, uint64_t number, int database,
              std::string_view key) const;
   // Whether a step of the key that is there now waits.
   bool waits(uint64_t hash, const store::Entry& entry) const;
-  // The newest step of the lock that the model has not been told of, before that with the number
-  // `before`; `before` when there is none.
+  // The newest step of the lock that was not delivered, before that with the number `before`;
+  // `before` when there is none.
   uint64_t step_before(uint64_t before, uint64_t hash, int database, std::string_view key) const;
-  // The model when it has been told of this lock's steps, and can be told of what happens next.
+  // The model, when the steps of this lock have been delivered to it and the next event can be.
   LockModel& model_for(const store::Entry& entry, int database);
   LockModel& model_for(uint64_t hash, int database, std::string_view key);
   // The same where it does not depend on a key.
@@ -127,7 +128,8 @@ class LockWatch final : public server::LockClaims,
   void resize_ring(size_t size);
   void grow_ring();
   uint64_t hash_of(std::string_view key) const;
-  // Whether a lock that nobody but its holder has touched was removed by it: that waits as well.
+  // Whether the holder has removed a lock that no other client has touched: then the end stays in
+  // the ring as well.
   bool end_step(const store::Entry& entry, int database, const Cause& cause);
   // The client that runs the command that runs now; null when the server acts by itself, or for
   // clients that nobody here knows.
@@ -136,8 +138,8 @@ class LockWatch final : public server::LockClaims,
   Cause cause_of(std::string_view key);
   // The command that runs now, the inner one of a transaction or script; null when none does.
   const server::Command* running() const;
-  // A transaction or script looks at a key.
-  void note_look(const server::Client& client, const server::Command& command,
+  // A transaction or script reads a key.
+  void note_read(const server::Client& client, const server::Command& command,
                  std::string_view key);
   // Whether it is one of the server's databases.
   bool is_served(const store::Keyspace& keyspace) const;
@@ -167,13 +169,13 @@ class LockWatch final : public server::LockClaims,
   };
 
   // A client that has gone.
-  struct Departure {
+  struct GoneClient {
     uint64_t step = 0;  // all of its steps are before
     int64_t time_ms = 0;
     Party party;
   };
-  // Keeps it until its steps have been told, or overwritten.
-  void keep(Departure departure);
+  // Keeps the client until its steps were delivered, or overwritten.
+  void keep(GoneClient client);
 
   server::Server& server_;
   LockModel model_;
@@ -182,14 +184,14 @@ class LockWatch final : public server::LockClaims,
   int64_t since_ms_ = 0;
   bool waits_ = true;  // steps may wait
   size_t most_steps_ = 0;
-  uint64_t seen_ = 0;        // the model knows the steps before, and some of those after
-  bool told_early_ = false;  // the model was told of something before an earlier step
-  std::vector<End> ends_;    // of the steps in the ring that have ended; empty while there are none
-  std::unordered_map<uint64_t, Departure> departures_;  // by client; some may have no steps
-  std::vector<uint64_t> to_tell_;
-  std::vector<const Departure*> leaving_;          // clients of the steps that are being told
+  uint64_t seen_ = 0;             // the model knows the steps before, and some of those after
+  bool delivered_early_ = false;  // the model was told of something before an earlier step
+  std::vector<End> ends_;  // of the steps in the ring that have ended; empty while there are none
+  std::unordered_map<uint64_t, GoneClient> gone_clients_;  // by client; some may have no steps
+  std::vector<uint64_t> pending_steps_;
+  std::vector<const GoneClient*> leaving_;         // clients of the steps that are being told
   const server::Command* seen_command_ = nullptr;  // the last that removed a lock
-  bool it_deletes_ = false;                        // it is one of those by which clients release
+  bool seen_command_deletes_ = false;              // it is one of those by which clients release
   uint32_t calls_ = 0;                             // transactions and scripts
   uint32_t transaction_ = 0;
   uint32_t script_ = 0;

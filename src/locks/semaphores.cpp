@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "locks/lock_model.h"
-#include "locks/lock_words.h"
+#include "locks/lock_text.h"
 
 namespace latchkey::locks {
 
@@ -144,7 +144,8 @@ void LockModel::token_returned(Record& record, const Cause& cause, int64_t count
   const int64_t from_elsewhere = std::min(semaphore.elsewhere, count);
   semaphore.elsewhere -= from_elsewhere;
   count -= from_elsewhere;
-  // Somebody who has never taken any makes it larger, or is another connection of one who has.
+  // A client that has never taken a token enlarges the semaphore, or is another connection of one
+  // that has.
   if (own == nullptr) {
     semaphore.created += count;
     if (count == 0) return;
@@ -162,7 +163,7 @@ void LockModel::token_returned(Record& record, const Cause& cause, int64_t count
     evidence += " Before, at " + clock_time(user.extra_ms) + ", " + user.client->shown() +
                 " gave back more than it had taken.";
   }
-  find_fault(FindingKind::kUnbalanced, record, own->client, cause.time_ms, std::move(evidence));
+  add_finding(FindingKind::kUnbalanced, record, own->client, cause.time_ms, std::move(evidence));
 }
 
 void LockModel::trace_left(uint64_t client) {
@@ -195,12 +196,12 @@ void LockModel::tokens_lost_with(uint64_t client, int64_t now_ms) {
       add_event(EventKind::kHolderGone, record, user.client, now_ms);
       if (user.left_trace) continue;
       set_trace(record, user, true);
-      find_fault(FindingKind::kUnbalanced, record, user.client, now_ms,
-                 user.client->shown() + " took a token at " + clock_time(user.since_ms) +
-                     " and disconnected at " + clock_time(now_ms) + " with " + tokens(user.has) +
-                     ", of which there is no trace in any key: " +
-                     std::to_string(record.semaphore->there) + " of " +
-                     tokens(record.semaphore->created) + " are there.");
+      add_finding(FindingKind::kUnbalanced, record, user.client, now_ms,
+                  user.client->shown() + " took a token at " + clock_time(user.since_ms) +
+                      " and disconnected at " + clock_time(now_ms) + " with " + tokens(user.has) +
+                      ", of which there is no trace in any key: " +
+                      std::to_string(record.semaphore->there) + " of " +
+                      tokens(record.semaphore->created) + " are there.");
     }
   }
 }

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "locks/lock_words.h"
+#include "locks/lock_text.h"
 
 namespace latchkey::locks {
 
@@ -63,7 +63,7 @@ struct Picture {
   std::vector<const Finding*> findings;
 };
 
-// Reads the log in order and keeps who does what.
+// Reads the log in order and collects what each client did.
 class PictureMaker {
  public:
   explicit PictureMaker(Picture& picture) : picture_(picture) {}
@@ -160,7 +160,7 @@ class PictureMaker {
     stop_holding(event.time_ms);
     mark(event.client, sign, event.time_ms);
   }
-  // Whoever held it is not the one who did it.
+  // The event is of another client than the holder.
   void lose(const Event& event, char sign) {
     const PartyRef loser = holder_;
     stop_holding(event.time_ms);
@@ -312,7 +312,7 @@ std::string draw_timeline(const LockModel& model, const Record& record, int64_t 
   for (size_t i = 0; i < picture.findings.size(); ++i) {
     const Finding& finding = *picture.findings[i];
     text += wrapped(std::string(1, static_cast<char>('a' + i)) + " " +
-                        std::string(words_of(finding.kind).name) + ":",
+                        std::string(description_of(finding.kind).name) + ":",
                     printable(finding.evidence), options.width);
   }
   return text;
@@ -358,7 +358,7 @@ std::string svg_box(int64_t x, int64_t y, int64_t width, int64_t height, std::st
          "\" fill=\"" + std::string(colour) + "\"><title>" + escaped(title) + "</title></rect>\n";
 }
 
-std::string_view words_of_sign(char sign) {
+std::string_view name_of_sign(char sign) {
   const auto* const legend = std::find_if(std::begin(kLegend), std::end(kLegend),
                                           [&](const Legend& one) { return one.sign == sign; });
   return legend == std::end(kLegend) ? std::string_view() : legend->words;
@@ -379,7 +379,7 @@ std::string svg_row(const Row& row, const Scale& scale, int64_t y) {
   for (const Mark& mark : row.marks) {
     const auto column = scale.column(mark.time_ms);
     if (!column) continue;
-    text += "<g><title>" + escaped(words_of_sign(mark.sign)) + " " + clock_time(mark.time_ms) +
+    text += "<g><title>" + escaped(name_of_sign(mark.sign)) + " " + clock_time(mark.time_ms) +
             "</title>" +
             svg_text(kLeft + static_cast<int64_t>(*column), y + 14, std::string(1, mark.sign),
                      mark.sign == 'x' ? " fill=\"#999\"" : " font-weight=\"bold\"") +
@@ -419,7 +419,7 @@ std::string draw_timeline_svg(const LockModel& model, const Record& record, int6
     const Finding& finding = *picture.findings[i];
     body += svg_text(10, y,
                      std::string(1, static_cast<char>('a' + i)) + " " +
-                         std::string(words_of(finding.kind).name) + ": " + finding.evidence);
+                         std::string(description_of(finding.kind).name) + ": " + finding.evidence);
     y += 18;
   }
   const std::string height = std::to_string(y + 10);

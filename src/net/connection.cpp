@@ -136,7 +136,7 @@ Connection::~Connection() {
 
 Connection* Connection::adopt(Loop& loop, int socket, Kind kind,
                               std::optional<int> keepalive_seconds) {
-  // Whoever works when it is freed need not be the one that works now.
+  // Another account may be open when the connection is freed.
   base::HeapAccount::bill_none();
   auto* connection = new Connection(loop, kind);
   connection->inherited_keepalive_ = keepalive_seconds;
@@ -254,7 +254,7 @@ void Connection::received(size_t size, char* buffer) {
     resume_input();
     return;
   }
-  hand_over_read(shared, size, Loop::kReadSize);
+  deliver_read(shared, size, Loop::kReadSize);
 }
 
 void Connection::count_received(size_t size) {
@@ -265,9 +265,9 @@ void Connection::count_received(size_t size) {
 
 // Hands over `size` bytes that were read behind a copy of the kept input at `front`, in a buffer
 // that other connections use as well.
-void Connection::hand_over_read(char* front, size_t size, size_t capacity) {
+void Connection::deliver_read(char* front, size_t size, size_t capacity) {
   const size_t total = kept_size_ + size;
-  const size_t consumed = hand_over(front, total, capacity);
+  const size_t consumed = deliver(front, total, capacity);
   if (closing_) return;
   if (consumed == total) {
     kept_size_ = 0;
@@ -323,7 +323,7 @@ void Connection::failed() {
   handler_->on_handshake_failed(layer_->reason());
 }
 
-size_t Connection::hand_over(char* bytes, size_t size, size_t capacity) {
+size_t Connection::deliver(char* bytes, size_t size, size_t capacity) {
   in_handler_ = true;
   in_hand_size_ = size;
   in_hand_capacity_ = capacity;
@@ -404,7 +404,7 @@ void Connection::take_back_given() {
 void Connection::resume_input() {
   // During on_input() the bytes are returned by its result.
   if (kept_size_ == 0 || closing_ || in_handler_) return;
-  const size_t consumed = hand_over(kept_ + kept_start_, kept_size_, kept_capacity_);
+  const size_t consumed = deliver(kept_ + kept_start_, kept_size_, kept_capacity_);
   if (!closing_) drop_input(consumed);
 }
 
@@ -614,6 +614,7 @@ void Connection::free_closed(Connection* connection) {
 void Connection::use_io_thread(bool on) {
   ThreadedIo* const threads = loop_.threaded_io();
   if (threads == nullptr || layer_ != nullptr || on == (io_thread_ != 0)) return;
+  LK_ASSERT(!closing_);
   if (on) {
     io_thread_ = threads->assign();
   } else {
@@ -665,7 +666,7 @@ void Connection::finish_read(const ThreadedIo::Read& read) {
   if (read.in_slot && reading_ && kept_size_ <= ThreadedIo::kSlotFront) {
     char* const front = read.room - kept_size_;
     if (kept_size_ > 0) std::memcpy(front, kept_ + kept_start_, kept_size_);
-    return hand_over_read(front, size, kept_size_ + ThreadedIo::kSlotSize);
+    return deliver_read(front, size, kept_size_ + ThreadedIo::kSlotSize);
   }
   if (read.in_slot) append_kept(read.room, size);
   if (reading_) resume_input();

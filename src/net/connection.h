@@ -27,6 +27,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/assert.h"
 #include "base/blob.h"
 #include "base/heap_account.h"
 #include "net/loop.h"
@@ -79,12 +80,15 @@ class Connection {
   int connect(uv_connect_s* request, const sockaddr* address, void (*done)(uv_connect_s*, int));
 
   // Puts a layer between the connection and its socket. REQUIRES: not started.
-  void secure(std::unique_ptr<TransportLayer> layer) { layer_ = std::move(layer); }
+  void secure(std::unique_ptr<TransportLayer> layer) {
+    LK_ASSERT(handler_ == nullptr);
+    layer_ = std::move(layer);
+  }
   // Null when there is none.
   const TransportLayer* layer() const { return layer_.get(); }
-  // For a child process that writes to the socket by itself. What it has written through the layer
-  // this process does not know: nothing more may be sent here, and closing tells the peer nothing
-  // that it could read.
+  // For a child process that writes to the socket by itself. The layer of this process does not
+  // know of what the child has written: nothing more may be sent here, and closing sends the peer
+  // nothing that it could read.
   TransportLayer* layer() { return layer_.get(); }
   // Whether a layer's handshake is not over yet.
   bool in_handshake() const {
@@ -102,9 +106,9 @@ class Connection {
   resp::OutputBuffer& out() { return out_; }
   // Sends as much as the socket takes, or waits for Loop::release_output() if the loop holds
   // output; the rest follows when the socket is ready. With an I/O thread it sends before the loop
-  // waits, or at once if there is much. A stream that has failed is told of by the loop, in a later
-  // turn: the connection and its handler are there when this returns. Only a layer that cannot
-  // encrypt any more has on_disconnect() called at once.
+  // waits, or at once if there is much. When the stream has failed, the loop calls on_disconnect()
+  // in a later turn: the connection and its handler are there when this returns. Only a layer that
+  // cannot encrypt any more has on_disconnect() called at once.
   void flush();
   // Sends at once what flush() has left to the end of the turn, as far as the socket takes it;
   // without callbacks.
@@ -141,7 +145,10 @@ class Connection {
   void resume();
   // Input that was not consumed, for code that takes it without a handler. Valid until the loop's
   // next turn. REQUIRES: not called by on_input().
-  std::span<const char> kept_input() const { return {kept_ + kept_start_, kept_size_}; }
+  std::span<const char> kept_input() const {
+    LK_ASSERT(!in_handler_);
+    return {kept_ + kept_start_, kept_size_};
+  }
   // Drops the first `size` bytes of kept_input().
   void drop_input(size_t size);
   // Size of the input that is kept or being handled in on_input(), and of the buffer that holds it.
@@ -191,8 +198,8 @@ class Connection {
   void end_layer();
   void received(size_t size, char* buffer);
   void count_received(size_t size);
-  void hand_over_read(char* front, size_t size, size_t capacity);
-  size_t hand_over(char* bytes, size_t size, size_t capacity);
+  void deliver_read(char* front, size_t size, size_t capacity);
+  size_t deliver(char* bytes, size_t size, size_t capacity);
   void keep(const char* rest, size_t size);
   void make_room();
   void resize_input(size_t capacity);
@@ -249,7 +256,7 @@ class Connection {
   size_t readable_place_ = kNotListed;
   size_t send_place_ = kNotListed;
   std::optional<int> inherited_keepalive_;     // seconds; only TCP sockets that were accepted
-  base::HeapAccount::Id billed_at_close_ = 0;  // whose input and output it holds
+  base::HeapAccount::Id billed_at_close_ = 0;  // the account that its buffers are freed for
   Kind kind_;
   uint8_t io_thread_ = 0;
   bool reading_ = false;
@@ -257,7 +264,7 @@ class Connection {
   bool closing_ = false;
   bool in_handler_ = false;
   bool output_paused_ = false;
-  bool input_ended_ = false;  // the layer's end was told to the handler
+  bool input_ended_ = false;  // on_end_of_input() was called for the layer's end
   bool layer_begun_ = false;
   bool layer_opened_ = false;  // the handshake is over
   std::string peer_address_;

@@ -1,5 +1,5 @@
-// The end of an object that holds a libuv handle. libuv lets go of the handle later, when this
-// thread may work for another server: what is freed then is billed to whoever was when it began.
+// Deletes an object that holds a libuv handle once libuv has closed the handle. The thread may work
+// for another server by then: the memory is billed to the account that was open when closing began.
 #pragma once
 
 #include <uv.h>

@@ -30,7 +30,7 @@ struct Dialer::Attempt final : ConnectionHandler {
   ~Attempt() override {
     if (found != nullptr) uv_freeaddrinfo(found);
   }
-  // ConnectionHandler, during a layer's handshake. Input stays for whoever gets the connection.
+  // ConnectionHandler, during a layer's handshake. Input stays for the connection's next handler.
   size_t on_input(std::span<char>) override { return 0; }
   size_t wanted_input() const override { return 0; }
   void on_end_of_input() override { on_handshake_failed("the connection was closed"); }

@@ -1,9 +1,9 @@
 // Connects to another server: resolves its name, tries one address after the other, and runs the
-// handshake of a layer (TLS) if there is to be one. Waits without limit: whoever dials gives up.
+// handshake of a layer (TLS) if there is to be one. There is no timeout: the caller
+// calls give_up().
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <string>
 
 #include "net/loop.h"

@@ -71,11 +71,11 @@ void IoThreads::run(std::span<const uint8_t> owners, Job job, void* context) {
   left_.fetch_sub(static_cast<int>(done), std::memory_order_acq_rel);
   const uint64_t worked = base::CycleClock::ticks();
   wait_for_all();
-  judge(worked - begun, base::CycleClock::ticks() - worked);
+  adapt(worked - begun, base::CycleClock::ticks() - worked);
 }
 
 // Whether the threads are to take part in the next batch.
-void IoThreads::judge(uint64_t worked_ticks, uint64_t waited_ticks) {
+void IoThreads::adapt(uint64_t worked_ticks, uint64_t waited_ticks) {
   last_alone_ = waited_ticks > worked_ticks ? std::min(2 * last_alone_ + 1, kMaxAlone) : 0;
   alone_ = last_alone_;
 }

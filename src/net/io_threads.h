@@ -30,8 +30,8 @@ class IoThreads {
   static constexpr size_t kMaxItems = 1024;
   static constexpr uint32_t kMaxAlone = 255;
 
-  // What is done with an item. `thread` tells who does it: 0 for the caller of run(), or the
-  // number of a thread. Called by several threads at once, for different items.
+  // Processes an item. `thread`: 0 in the caller of run(), else the number of the thread. Called by
+  // several threads at once, for different items.
   using Job = void (*)(void* context, size_t item, int thread);
 
   // Starts threads 1 to `threads` - 1, named io_thd_<number>. What belongs to a thread that the
@@ -57,8 +57,8 @@ class IoThreads {
   // The items of one thread in the present batch.
   struct alignas(64) Share {
     // The number of the batch (32 bits), the number of items and the next item (16 bits each).
-    // Whoever increments it takes the item. The number of the batch makes the increment fail for a
-    // thread that has looked at an earlier batch.
+    // The thread that increments it takes the item. The number of the batch makes the increment
+    // fail for a thread that has read the ticket of an earlier batch.
     std::atomic<uint64_t> ticket{0};
     std::vector<uint16_t> items;
     std::thread thread;
@@ -71,7 +71,7 @@ class IoThreads {
   void serve(int thread);
   void publish(std::span<const uint8_t> owners);
   void wait_for_all();
-  void judge(uint64_t worked_ticks, uint64_t waited_ticks);
+  void adapt(uint64_t worked_ticks, uint64_t waited_ticks);
 
   std::vector<std::unique_ptr<Share>> shares_;  // of thread 1 and so on
   Job job_ = nullptr;

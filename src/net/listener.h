@@ -20,8 +20,9 @@ class Listener {
   struct Purpose {
     // Called with each new connection, and takes ownership of it (start() or close()).
     std::function<void(Connection*)> accepted;
-    // Told why none can be accepted ("accept: Too many open files"), once until one can again.
-    // Those that come wait meanwhile, and are tried again ten times a second. May be empty.
+    // Called with the reason why none can be accepted ("accept: Too many open files"), once until
+    // one can again. Those that come wait meanwhile, and are tried again ten times a second. May be
+    // empty.
     std::function<void(const std::string&)> cannot_accept;
     // How many connections are accepted in one turn of the loop, asked for in each; at least 1.
     // More of them wait, so that a rush of new ones does not hold up those that are there. Empty:

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "base/buffer_pool.h"
@@ -138,7 +137,7 @@ class BeforeWait {
   Loop& loop_;
   std::function<void()> callback_;
   When when_;
-  bool listed_ = false;  // with the loop, for the next wait
+  bool listed_ = false;  // it is in Loop::before_wait_, for the next wait
 };
 
 // Calls back after a delay, once or repeatedly.

@@ -35,8 +35,8 @@ class ThreadedIo {
 
   // `threads` as in IoThreads.
   ThreadedIo(Loop& loop, int threads);
-  // From the next batch on so many; 1: the loop's alone. What belonged to a thread that is gone is
-  // another one's. Not to be called by a job.
+  // Uses so many threads from the next batch on; 1: only the loop's. Connections of a thread that
+  // is gone get another one. Not to be called by a job.
   void set_threads(int threads);
   ~ThreadedIo();
   ThreadedIo(const ThreadedIo&) = delete;

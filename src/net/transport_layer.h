@@ -1,6 +1,6 @@
-// What may stand between the bytes of a connection and those of its socket: a layer that encrypts
-// them, as TLS does (src/tls). It knows no socket and waits for nothing: whoever has the socket
-// gives it what was received, and sends what stands in wire().
+// TransportLayer: a layer between a connection and its socket that encrypts the bytes, as TLS does
+// (src/tls). It has no socket and never waits: the connection gives it the bytes that the socket
+// has received, and sends the bytes that it appends to wire().
 //
 //     received bytes -> receive() -> read() -> bytes for the handler
 //     bytes to send  -> write()   -> wire() -> bytes for the socket
@@ -42,7 +42,7 @@ class TransportLayer {
   // The stream has ended: the layer fails unless the peer has ended it before.
   virtual void receive_end() = 0;
   // Writes up to `size` of the peer's bytes to `room`, and returns their number. 0: more must be
-  // received first, or the state tells why not. Of N bytes received come at most N + kMaxHeldBytes
+  // received first, or see state(). Of N bytes received come at most N + kMaxHeldBytes
   // bytes.
   virtual size_t read(char* room, size_t size) = 0;
   static constexpr size_t kMaxHeldBytes = 16 * 1024;
@@ -60,8 +60,8 @@ class TransportLayer {
   virtual std::string peer_name() const = 0;
   // The URIs among the alternative names of the peer's certificate, in its order.
   virtual std::vector<std::string> peer_uris() const = 0;
-  // Bytes of memory, without wire() and what belongs to the cryptographic library, which does not
-  // tell.
+  // Bytes of memory, without wire() and the memory of the cryptographic library, which is not
+  // known.
   virtual size_t memory() const = 0;
 };
 

@@ -10,7 +10,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <new>
 #include <utility>
 
@@ -18,6 +17,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/fork.h"
+#include "base/time_units.h"
 #include "server/process/process.h"
 #include "server/server.h"
 
@@ -25,7 +25,7 @@ namespace latchkey::persist {
 
 namespace {
 
-constexpr int64_t kReportIntervalUs = 1'000'000;
+constexpr int64_t kReportIntervalUs = base::kUsPerSecond;
 // Measuring memory may take at most one part in this many of the time.
 constexpr int64_t kMeasuringShare = 100;
 constexpr double kMegabyte = 1024 * 1024;
@@ -109,10 +109,9 @@ ChildProgress::ChildProgress(server::Server& server, ChildKind kind, pid_t paren
       next_report_us_(now_us() + kReportIntervalUs) {}
 
 int64_t ChildProgress::now_us() const {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  constexpr int64_t kPerSecond = 1'000'000;
-  return now.tv_sec * kPerSecond + now.tv_nsec / 1000;
+  // The machine's time: a clock that tests move stands still in the child, and what reading the
+  // kernel's statistics costs is real.
+  return base::SystemClock().monotonic_us();
 }
 
 void ChildProgress::report_if_due() {
@@ -217,16 +216,16 @@ base::Result<> BackgroundChild::start(Job job) {
   if (pid < 0) return base::fail(std::string("fork: ") + strerror(fork_error));
   latest_fork_us_ = forked_us - started_us;
   ++forks_;
-  server_.latency_monitor().add("fork", latest_fork_us_ / 1000, server_.now_ms() / 1000);
+  server_.latency_monitor().add("fork", latest_fork_us_ / base::kUsPerMs,
+                                server_.now_ms() / base::kMsPerSecond);
   pid_ = pid;
   started_us_ = started_us;
   current_ = {.keys_total = job.keys_total};
-  told_us_ = 0;
-  last_told_ = false;
+  last_report_us_ = 0;
+  has_final_report_ = false;
   job_ = std::move(job);
   progress_.emplace(&server_.log(), /*terminal=*/-1, std::string(task_name(job_.kind)),
-                    server::ProgressUnit::kKeys, job_.keys_total,
-                    base::SystemClock().monotonic_us());
+                    server::ProgressUnit::kKeys, job_.keys_total, forked_us);
   return {};
 }
 
@@ -254,12 +253,12 @@ void BackgroundChild::poll() {
 void BackgroundChild::read_report() {
   const uint64_t number = report_->number;
   if (std::exchange(reports_, number) == number) return;
-  told_us_ = server_.clock().monotonic_us();
+  last_report_us_ = server_.clock().monotonic_us();
   current_.keys_written = report_->keys_written;
   current_.copied_bytes = report_->copied_bytes;
   current_.most_copied_bytes = std::max(current_.most_copied_bytes, current_.copied_bytes);
-  last_told_ = report_->last;
-  if (!last_told_) progress_->at(current_.keys_written, base::SystemClock().monotonic_us());
+  has_final_report_ = report_->last;
+  if (!has_final_report_) progress_->at(current_.keys_written, last_report_us_);
 }
 
 void BackgroundChild::finish(int status) {
@@ -269,9 +268,8 @@ void BackgroundChild::finish(int status) {
   end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   if (end.signal == 0 && exit_status == kExitKilled) end.signal = SIGUSR1;
   end.done = end.signal == 0 && exit_status == kExitDone;
-  constexpr int64_t kPerSecond = 1'000'000;
-  end.duration_s = (server_.clock().monotonic_us() - started_us_) / kPerSecond;
-  if (last_told_) end.copied_bytes = current_.copied_bytes;
+  end.duration_s = (server_.clock().monotonic_us() - started_us_) / base::kUsPerSecond;
+  if (has_final_report_) end.copied_bytes = current_.copied_bytes;
   current_ = {};
   // The callback may start the next child.
   const Job job = std::exchange(job_, {});
@@ -281,10 +279,9 @@ void BackgroundChild::finish(int status) {
 BackgroundChild::Figures BackgroundChild::figures() const {
   Figures figures = current_;
   if (!running()) return figures;
-  constexpr int64_t kPerSecond = 1'000'000;
   const int64_t now_us = server_.clock().monotonic_us();
-  figures.duration_s = (now_us - started_us_) / kPerSecond;
-  if (told_us_ != 0) figures.age_s = (now_us - told_us_) / kPerSecond;
+  figures.duration_s = (now_us - started_us_) / base::kUsPerSecond;
+  if (last_report_us_ != 0) figures.age_s = (now_us - last_report_us_) / base::kUsPerSecond;
   return figures;
 }
 

@@ -67,11 +67,11 @@ class ChildProgress {
   // The child must call this for each key.
   void key_written() {
     ++keys_;
-    if (keys_ % kKeysPerGlance == 0 || patient_) [[unlikely]]
+    if (keys_ % kKeysPerCheck == 0 || checks_each_key_) [[unlikely]]
       report_if_due();
   }
-  // Checks the clock at each key: for keys that are written slowly on purpose.
-  void expect_slow_keys() { patient_ = true; }
+  // Checks the clock at each key, for keys that are written slowly on purpose (rdb-key-save-delay).
+  void expect_slow_keys() { checks_each_key_ = true; }
   // The file that the child is writing. The child removes it if its server has ended, because
   // nobody else would.
   void remove_if_orphaned(std::string path) { unfinished_ = std::move(path); }
@@ -79,7 +79,7 @@ class ChildProgress {
   void report_end();
 
  private:
-  static constexpr uint64_t kKeysPerGlance = 256;
+  static constexpr uint64_t kKeysPerCheck = 256;
   void report_if_due();
   void report(bool last);
   int64_t now_us() const;
@@ -88,7 +88,7 @@ class ChildProgress {
   ChildKind kind_;
   pid_t parent_;
   ChildReport& shared_;
-  bool patient_ = false;
+  bool checks_each_key_ = false;
   std::string unfinished_;
   uint64_t keys_ = 0;
   int64_t next_report_us_;
@@ -167,9 +167,9 @@ class BackgroundChild {
   ChildReport* report_ = nullptr;  // mapped by the first start()
   int64_t started_us_ = 0;         // monotonic
   Figures current_;
-  uint64_t reports_ = 0;  // of the child, as far as they were read
-  int64_t told_us_ = 0;   // monotonic time of the child's last report; 0: none
-  bool last_told_ = false;
+  uint64_t reports_ = 0;        // of the child, as far as they were read
+  int64_t last_report_us_ = 0;  // monotonic time of the child's last report; 0: none
+  bool has_final_report_ = false;
   int64_t latest_fork_us_ = 0;
   uint64_t forks_ = 0;
 };

@@ -1,7 +1,6 @@
 #include "persist/check_aof.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,21 +11,20 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <optional>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/text/text.h"
+#include "base/time_units.h"
 #include "persist/aof/aof_manifest.h"
 #include "persist/check_rdb.h"
 #include "persist/rdb/byte_stream.h"
 #include "persist/rdb/rdb_header.h"
 #include "server/config/command_line.h"
-#include "server/config/config_parse.h"
 #include "server/observe/progress.h"
 
 namespace latchkey::persist {
@@ -171,12 +169,12 @@ class RequestReader {
     return source_.read(line_end, kLineEnd) && is_line_end({line_end, kLineEnd});
   }
   bool note_command(const std::string& file) {
-    if (server::equal_ignoring_case(word_, "multi")) {
+    if (base::equal_ignoring_case(word_, "multi")) {
       if (transactions_++ == 0) return true;
       fail("Unexpected MULTI in AOF " + file);
       return false;
     }
-    if (server::equal_ignoring_case(word_, "exec")) {
+    if (base::equal_ignoring_case(word_, "exec")) {
       if (--transactions_ == 0) return true;
       fail("Unexpected EXEC in AOF " + file);
       return false;
@@ -308,7 +306,7 @@ Outcome Checker::examine(const File& file) {
       std::fwrite(line.data(), 1, line.size(), stdout);
       std::fputc('\n', stdout);
     };
-    if (!check_rdb(file.path, int64_t{std::time(nullptr)} * 1000, show, &begin)) {
+    if (!check_rdb(file.path, base::SystemClock().wall_us() / base::kUsPerMs, show, &begin)) {
       say("RDB preamble of AOF file is not sane, aborting.");
       return Outcome::kRefused;
     }

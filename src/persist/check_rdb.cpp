@@ -2,13 +2,13 @@
 
 #include <fcntl.h>
 
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/time_units.h"
 #include "persist/rdb/byte_stream.h"
 #include "persist/rdb/rdb_file_parser.h"
 #include "persist/rdb/rdb_header.h"
@@ -201,9 +201,7 @@ void Checker::show_figures() {
 }
 
 int64_t wall_clock_ms() {
-  using std::chrono::duration_cast;
-  using std::chrono::milliseconds;
-  return duration_cast<milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+  return base::SystemClock().wall_us() / base::kUsPerMs;
 }
 
 }  // namespace

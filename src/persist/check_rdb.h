@@ -2,7 +2,7 @@
 // does the same with a file that it cannot load.
 //
 // Values are read completely and then dropped; memory is that of the largest value. Nothing else is
-// changed or logged. On a terminal a line tells of the progress meanwhile.
+// changed or logged. On a terminal a line shows the progress meanwhile.
 #pragma once
 
 #include <functional>
@@ -27,8 +27,8 @@ using CheckOutput = std::function<void(std::string_view line)>;
 bool check_rdb(const std::string& path, int64_t now_ms, const CheckOutput& output,
                uint64_t* end = nullptr);
 
-// While the result lives, has `progress` told how much of `source` has been read, of which `base`
-// bytes are counted before.
+// While the result lives, updates `progress` by how much of `source` has been read, behind `base`
+// bytes that were read before.
 [[nodiscard]] ProgressWatch show_progress(ByteSource& source, server::Progress& progress,
                                           uint64_t base);
 

@@ -45,17 +45,12 @@ bool read_options(CommandContext& ctx, RestoreOptions* options) {
       options->absolute_ttl = true;
     } else if (!options->frequency && args.word("IDLETIME", &text)) {
       if (!ctx.read_int64(text, &number)) return false;
-      if (number < 0) {
-        ctx.reply.error("ERR Invalid IDLETIME value, must be >= 0");
-        return false;
-      }
+      if (number < 0) return ctx.refuse("ERR Invalid IDLETIME value, must be >= 0");
       options->idle_seconds = number;
     } else if (!options->idle_seconds && args.word("FREQ", &text)) {
       if (!ctx.read_int64(text, &number)) return false;
-      if (number < 0 || number > std::numeric_limits<uint8_t>::max()) {
-        ctx.reply.error("ERR Invalid FREQ value, must be >= 0 and <= 255");
-        return false;
-      }
+      if (number < 0 || number > std::numeric_limits<uint8_t>::max())
+        return ctx.refuse("ERR Invalid FREQ value, must be >= 0 and <= 255");
       options->frequency = number;
     } else {
       ctx.syntax_error();
@@ -69,10 +64,7 @@ bool read_options(CommandContext& ctx, RestoreOptions* options) {
 bool read_deadline(CommandContext& ctx, bool is_absolute, int64_t* deadline_ms) {
   int64_t ttl_ms;
   if (!ctx.read_int64(ctx.args[2], &ttl_ms)) return false;
-  if (ttl_ms < 0) {
-    ctx.reply.error("ERR Invalid TTL value, must be >= 0");
-    return false;
-  }
+  if (ttl_ms < 0) return ctx.refuse("ERR Invalid TTL value, must be >= 0");
   constexpr int64_t kLatest = std::numeric_limits<int64_t>::max();
   if (ttl_ms == 0) {
     *deadline_ms = Keyspace::kNoDeadline;

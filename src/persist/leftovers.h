@@ -1,5 +1,6 @@
-// Temporary files of processes that were killed before they could remove them: a child that wrote a
-// snapshot or the base of the append-only file, or a replica that received a dataset.
+// Removes temporary files of processes that were killed before they could remove them: of a child
+// that wrote a snapshot or the base of the append-only file, or of a replica that received a
+// dataset.
 //
 // A child that ends by itself leaves no file, and a server removes the file of a child that it
 // finds ended. Files remain when a server was killed together with its child, or when its child

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <string_view>
 
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/text/number.h"
+#include "base/time_units.h"
 #include "persist/check_rdb.h"
 #include "persist/key_delay.h"
 #include "persist/persistence.h"
@@ -28,8 +28,6 @@ namespace latchkey::persist {
 using namespace server;
 
 namespace {
-
-constexpr int64_t kMicroseconds = 1'000'000;
 
 std::optional<StreamPlace> place_of(const ReadReport& report) {
   const std::string* id = report.find_aux("repl-id");
@@ -51,11 +49,11 @@ std::optional<StreamPlace> place_of(const ReadReport& report) {
 void LoadingFigures::describe(int64_t now_us, PersistenceFigures* figures) const {
   figures->keys_loaded = keys_loaded;
   figures->keys_expired = keys_expired;
-  figures->loading_since_s = since_us / kMicroseconds;
+  figures->loading_since_s = since_us / base::kUsPerSecond;
   figures->loading_total_bytes = total_bytes;
   figures->loading_done_bytes = done_bytes;
   figures->loading_dataset_memory = dataset_memory;
-  const int64_t elapsed_s = (now_us - since_us) / kMicroseconds;
+  const int64_t elapsed_s = (now_us - since_us) / base::kUsPerSecond;
   // One second until there is progress to extrapolate from.
   figures->loading_left_s = 1;
   if (elapsed_s > 0 && done_bytes > 0) {
@@ -72,7 +70,7 @@ LoadingScope::LoadingScope(Server& server, LoadingFigures& figures, uint64_t tot
       figures_(figures),
       state_(beside ? kStateAsyncLoading : kStateLoading),
       progress_(&server.log(), progress_terminal(), "Loading the dataset", ProgressUnit::kBytes,
-                total_bytes, base::SystemClock().monotonic_us()) {
+                total_bytes, server.clock().monotonic_us()) {
   figures_ = {};
   figures_.since_us = server.clock().wall_us();
   figures_.total_bytes = total_bytes;
@@ -93,7 +91,7 @@ ProgressWatch LoadingScope::watch(ByteSource& source, uint64_t base) {
 
 bool LoadingScope::serve_others(uint64_t done_bytes) {
   figures_.done_bytes = done_bytes;
-  progress_.at(done_bytes, base::SystemClock().monotonic_us());
+  progress_.at(done_bytes, server_.clock().monotonic_us());
   server_.tasks().yield();
   server_.refresh_clock();
   return !server_.stop_requested() && !server_.tasks().finishing();
@@ -119,7 +117,7 @@ bool refuses_reload(CommandContext& ctx) {
   return true;
 }
 
-void forget_dataset(Server& server) {
+void clear_dataset(Server& server) {
   server.hooks().dataset_replacing.run();
   for (int i = 0; i < server.database_count(); ++i) server.database(i).clear(/*lazily=*/false);
   server.events().flushed();
@@ -168,7 +166,7 @@ Loading::Result Loading::load_whole_snapshot(const std::string& name) {
   if (result == Result::kDone) {
     const int64_t took_us = server_.clock().monotonic_us() - started_us;
     log.logf(base::LogLevel::kNotice, "DB loaded from disk: %.3f seconds",
-             static_cast<double>(took_us) / kMicroseconds);
+             static_cast<double>(took_us) / base::kUsPerSecond);
   } else if (is_damaged) {
     // Logs the report of redis-check-rdb: which key is damaged, and how much before it is intact.
     check_rdb(path, server_.now_ms(), [&log](std::string_view line) { log.warning(line); });
@@ -220,7 +218,7 @@ Loading::Result Loading::load_snapshot(const std::string& name, const FileOption
 Loading::Result Loading::load_from(ByteSource& source, uint64_t total_bytes,
                                    const FileOptions& options) {
   LoadingScope scope(server_, figures_, total_bytes, options.serves_old);
-  // Who asked for the dataset may read on from the source, when this scope has ended.
+  // The caller may read on from the source when this scope has ended.
   const auto watch = scope.watch(source);
   ReadOptions how = read_options(server_);
   how.replace_existing = options.replace_existing;

@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -43,7 +44,7 @@ struct LoadingFigures {
   void describe(int64_t now_us, server::PersistenceFigures* figures) const;
 };
 
-// Sets the server's loading state during its lifetime, and tells of the progress.
+// Sets the server's loading state during its lifetime, and logs the progress by Server::clock().
 class LoadingScope {
  public:
   // `beside`: clients are served from another, complete dataset meanwhile.
@@ -78,7 +79,7 @@ bool refuses_reload(server::CommandContext& ctx);
 
 // Empties all databases and drops the function libraries, before another dataset is loaded.
 // Propagates nothing, but calls KeyspaceEvents::flushed().
-void forget_dataset(server::Server& server);
+void clear_dataset(server::Server& server);
 
 // Database and key.
 using DroppedKey = std::pair<int, std::string>;
@@ -107,7 +108,7 @@ class Loading {
     bool serves_old = false;
     // Set to the dataset's replication id and offset when it was saved, if the file has them.
     std::optional<server::StreamPlace>* place = nullptr;
-    // Set to what the file tells of moving slots in a cluster.
+    // Set to the slots in the file that were migrating in a cluster.
     server::DatasetSlots* slots = nullptr;
     // Expired keys that were dropped are appended here.
     std::vector<DroppedKey>* dropped = nullptr;
@@ -136,7 +137,7 @@ class Loading {
   // The reports and the advice of a start included.
   Result load_whole_snapshot(const std::string& name);
   std::string absolute(const std::string& path) const;
-  // Tells where the file lies that could not be loaded, and what looks into it.
+  // Logs the path of a file that could not be loaded, and the tool that checks it.
   void advise(std::string_view tool, const std::string& path);
 
   server::Server& server_;

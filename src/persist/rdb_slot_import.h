@@ -1,6 +1,6 @@
-// The section of a file that tells of a slot migration of Valkey's which brings slots to the node
-// that has written it (server::SlotImport): the name of the job, the number of ranges, the first
-// and the last slot of each. Its opcode stands before it.
+// The section of an RDB file about a slot migration of Valkey's that imports slots to the node
+// which has written the file (server::SlotImport): the name of the job, the number of ranges, and
+// the first and the last slot of each. Its opcode stands before it.
 #pragma once
 
 #include "persist/rdb/rdb_primitives.h"

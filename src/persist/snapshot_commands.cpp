@@ -48,8 +48,7 @@ bool read_reload(CommandContext& ctx, ReloadOrder* order) {
     } else if (words.word("NOSAVE")) {
       order->save_first = false;
     } else {
-      ctx.reply.error("ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options.");
-      return false;
+      return ctx.refuse("ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options.");
     }
   }
   return true;
@@ -59,30 +58,24 @@ bool read_reload(CommandContext& ctx, ReloadOrder* order) {
 std::optional<Loading::Result> reload_from_file(CommandContext& ctx, const ReloadOrder& order) {
   Server& server = ctx.server;
   Persistence& persistence = server.layer<Persistence>();
-  if (order.save_first && !persistence.snapshots().save()) {
-    ctx.reply.error("ERR");
-    return std::nullopt;
-  }
+  if (order.save_first && !persistence.snapshots().save()) return ctx.refuse("ERR", std::nullopt);
   const std::string& name = server.settings().dbfilename;
-  if (!persistence.loading().may_load(server.config().directory().path_of(name))) {
-    ctx.reply.error(kCannotLoad);
-    return std::nullopt;
-  }
-  if (order.empty_first) forget_dataset(server);
+  if (!persistence.loading().may_load(server.config().directory().path_of(name)))
+    return ctx.refuse(kCannotLoad, std::nullopt);
+  if (order.empty_first) clear_dataset(server);
   return persistence.loading().load_snapshot(name, order.options);
 }
 
 // For a space, which has no files.
 std::optional<Loading::Result> reload_in_memory(CommandContext& ctx, const ReloadOrder& order) {
   Server& server = ctx.server;
-  if (!order.save_first) {
-    ctx.reply.error("ERR NOSAVE is not available in a space, which has no file to load");
-    return std::nullopt;
-  }
+  if (!order.save_first)
+    return ctx.refuse("ERR NOSAVE is not available in a space, which has no file to load",
+                      std::nullopt);
   std::string bytes;
   StringSink sink(bytes);
   write_dataset(sink, server, write_options(server));
-  if (order.empty_first) forget_dataset(server);
+  if (order.empty_first) clear_dataset(server);
   MemorySource source(bytes);
   return server.layer<Persistence>().loading().load_from(source, bytes.size(), order.options);
 }

@@ -27,8 +27,8 @@ void remove_temporary_snapshot(server::Server& server, pid_t pid);
 // Options for writing in a child, or in the server itself if `progress` is null: by the settings,
 // reporting progress and pausing as rdb-key-save-delay says.
 WriteOptions child_write_options(server::Server& server, ChildProgress* progress);
-// Has the file say up to where in the replication stream its dataset reaches, in the auxiliary
-// fields by which a server that loads it resumes there.
+// Adds the auxiliary fields with the replication id and offset of the dataset, by which a server
+// that loads the file resumes the stream there.
 void add_stream_place(const server::StreamPlace& place, WriteOptions* options);
 
 // Writes all databases to the file `name`, as the server's settings say (compression, checksum,

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <utility>
 
+#include "base/time_units.h"
 #include "persist/background_child.h"
 #include "persist/disk_faults.h"
 #include "persist/persistence.h"
@@ -24,7 +25,6 @@ using namespace server;
 namespace {
 
 constexpr int64_t kRetryAfterSeconds = 5;
-constexpr int64_t kMicroseconds = 1'000'000;
 
 constexpr char kCannotSave[] =
     "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to "
@@ -46,11 +46,11 @@ Snapshots::Snapshots(Server& server, BackgroundChild& child)
 }
 
 int64_t Snapshots::now_s() const {
-  return server_.clock().wall_us() / kMicroseconds;
+  return server_.clock().wall_us() / base::kUsPerSecond;
 }
 
 int64_t Snapshots::shown_now_s() const {
-  return server_.data_clock().wall_us() / kMicroseconds;
+  return server_.data_clock().wall_us() / base::kUsPerSecond;
 }
 
 uint64_t Snapshots::changes() const {
@@ -139,7 +139,7 @@ void Snapshots::update_refusal() {
   server_.set_disk_error(DiskError::kSnapshot, refuse ? kCannotSave : "");
 }
 
-void Snapshots::forget_changes() {
+void Snapshots::reset_changes() {
   saved_total_ = server_.events().total();
 }
 

@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <string>
 
 #include "server/observe/persistence_figures.h"
 
@@ -38,7 +37,7 @@ class Snapshots {
   void schedule() { scheduled_ = true; }
   bool running() const;
   // Resets the count of changes, because other files hold what is in memory.
-  void forget_changes();
+  void reset_changes();
 
   // Stops a child that writes a snapshot, to disk or to replicas.
   void abandon();

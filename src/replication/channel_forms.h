@@ -1,7 +1,7 @@
 // The two forms of full resynchronisation by an RDB channel: Redis's (8.0, `repl-rdb-channel`) and
-// Valkey's dual channel replication (8.0, `dual-channel-replication-enabled`); handshake.h tells
-// what is said. Latchkey as itself knows both, and a master prefers Redis's with a replica that
-// offers both; a server that emulates a release knows that release's.
+// Valkey's dual channel replication (8.0, `dual-channel-replication-enabled`); handshake.h has the
+// messages. Latchkey as itself knows both, and a master prefers Redis's with a replica that offers
+// both; a server that emulates a release knows that release's.
 #pragma once
 
 #include "server/emulation/edition.h"

@@ -52,7 +52,7 @@ void ChildPipe::end(int child_end) {
   }
 }
 
-bool ChildPipe::pass_on(const std::function<bool()>& is_full,
+bool ChildPipe::forward(const std::function<bool()>& is_full,
                         const std::function<void(std::string_view)>& take) {
   if (end_ < 0) return false;
   for (size_t passed = 0; passed <= kMaxPerTurn; passed += kReadSize) {

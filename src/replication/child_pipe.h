@@ -1,5 +1,5 @@
-// What a forked child writes and this process passes on, because the bytes go to several peers or
-// have to be encrypted: read at the pace of the slowest that receives them.
+// A pipe from a forked child. This process reads it and forwards the bytes, because they go to
+// several peers or have to be encrypted, at the pace of the slowest receiver.
 #pragma once
 
 #include <functional>
@@ -15,11 +15,11 @@ class ChildPipe {
  public:
   // Bytes that may wait in a receiver's output before no more are read.
   static constexpr size_t kMaxPending = 256 * 1024;
-  // Bytes passed on in one turn of the loop; after that others are served.
+  // Bytes forwarded in one turn of the loop; after that other clients are served.
   static constexpr size_t kMaxPerTurn = 8 * 1024 * 1024;
 
   // Null, with errno set, when the system has no descriptors left. Without a loop it is read by
-  // pass_on() alone.
+  // forward() alone.
   static std::unique_ptr<ChildPipe> open(net::Loop* loop);
   ~ChildPipe();
   ChildPipe(const ChildPipe&) = delete;
@@ -32,9 +32,10 @@ class ChildPipe {
   // In the child: signals the end of the data, and waits until all of it has been read.
   static void end(int child_end);
 
-  // Hands over what there is, until nothing is left for now, somebody's output is full or it is
-  // others' turn. To be called at the end of each turn. False once all was read, and from then on.
-  bool pass_on(const std::function<bool()>& is_full,
+  // Gives `take` the bytes that have arrived, until there are no more for now, `is_full` returns
+  // true, or kMaxPerTurn bytes were given. To be called at the end of each turn. False once all was
+  // read, and from then on.
+  bool forward(const std::function<bool()>& is_full,
                const std::function<void(std::string_view)>& take);
 
  private:

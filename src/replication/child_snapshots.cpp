@@ -9,7 +9,6 @@
 #include "persist/snapshot_file.h"
 #include "replication/child_pipe.h"
 #include "replication/socket_sink.h"
-#include "server/replication_history.h"
 #include "server/server.h"
 
 namespace latchkey::replication {

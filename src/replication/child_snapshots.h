@@ -2,6 +2,10 @@
 // dump file, counted and reported as that of BGSAVE.
 #pragma once
 
+#include <functional>
+#include <string>
+#include <vector>
+
 #include "replication/snapshot_maker.h"
 
 namespace latchkey::persist {

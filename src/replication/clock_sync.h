@@ -1,4 +1,4 @@
-// A replica lives in the time of its master where CLOCK has moved that: the stream then carries
+// A replica follows the clock of its master where CLOCK has moved it: the stream then carries
 //
 //     REPLCONF CLOCK wall | frozen:<us>:<rate> | running:<us>:<rate>
 //
@@ -12,7 +12,7 @@
 //
 //     REPLCONF CLOCK ?
 //
-// once it has been told of a clock in this session, and the first master of the chain writes the
+// once the stream has carried a clock in this session, and the first master of the chain writes the
 // clock anew.
 #pragma once
 

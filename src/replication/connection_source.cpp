@@ -17,7 +17,7 @@ ConnectionSource::ConnectionSource(server::Server& server, MasterConnection& fro
       shape_(std::move(shape)),
       buffer_(std::make_unique_for_overwrite<char[]>(kBuffer)) {}
 
-void ConnectionSource::came() {
+void ConnectionSource::input_arrived() {
   if (from_ != nullptr && from_->connection()->input_size() >= kMaxKept)
     from_->connection()->pause_reading();
   if (waiting_ != nullptr) server_.tasks().wake(*waiting_);
@@ -26,7 +26,7 @@ void ConnectionSource::came() {
 void ConnectionSource::cut(int error) {
   from_ = nullptr;
   cut_by_ = error;
-  came();
+  input_arrived();
 }
 
 bool ConnectionSource::wait() {
@@ -66,7 +66,7 @@ bool ConnectionSource::broke() const {
   return !ok() && (from_ == nullptr || from_->ended());
 }
 
-bool ConnectionSource::ends_well() {
+bool ConnectionSource::is_complete() {
   if (!shape_.has_mark()) {
     // Skips trailing bytes of the dataset: the stream begins after them.
     uint8_t byte;

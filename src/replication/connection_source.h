@@ -7,7 +7,9 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
+#include <optional>
+#include <span>
+#include <string_view>
 
 #include "persist/rdb/byte_stream.h"
 #include "replication/dataset_shape.h"
@@ -28,8 +30,8 @@ class ConnectionSource final : public persist::ByteSource {
   // REQUIRES: `from` is in stage kLoads, and lives until this is destroyed or cut() is called.
   ConnectionSource(server::Server& server, MasterConnection& from, DatasetShape shape);
 
-  // More bytes have come, or no more will: resumes the task.
-  void came();
+  // Called when more bytes have arrived, or no more will: resumes the task.
+  void input_arrived();
   // Makes all further reads fail with `error` as errno.
   void cut(int error);
   // Since when the task has been waiting for bytes (Unix time); 0: it is not waiting.
@@ -37,9 +39,9 @@ class ConnectionSource final : public persist::ByteSource {
 
   // Whether reading has failed because the connection broke, or was cut.
   bool broke() const;
-  // To be called after the dataset was read: whether it ends where the master said. Leaves nothing
-  // in the source.
-  bool ends_well();
+  // To be called after the dataset was read: whether it ends where the master announced. Consumes
+  // the rest of it.
+  bool is_complete();
 
  private:
   static constexpr size_t kBuffer = 64 << 10;

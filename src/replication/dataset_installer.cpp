@@ -1,6 +1,5 @@
 #include "replication/dataset_installer.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -12,7 +11,6 @@
 #include "server/function_libraries.h"
 #include "server/server.h"
 #include "server/tasks.h"
-#include "store/slot_index.h"
 
 namespace latchkey::replication {
 
@@ -143,7 +141,7 @@ DatasetInstaller::Result DatasetInstaller::load_over(ConnectionSource& source, u
   Result result;
   const auto loaded = server_.layer<persist::Persistence>().loading().load_from(
       source, size, {.place = &result.place, .slots = &result.slots});
-  result.ok = loaded == Loading::Result::kDone && source.ends_well();
+  result.ok = loaded == Loading::Result::kDone && source.is_complete();
   if (result.ok) return result;
   result.dataset_lost = true;
   server_.log().warning(
@@ -168,8 +166,8 @@ DatasetInstaller::Result DatasetInstaller::load_beside(ConnectionSource& source,
                                                                  .serves_old = same_history,
                                                                  .place = &result.place,
                                                                  .slots = &result.slots});
-  result.ok = ended == Loading::Result::kDone && source.ends_well();
-  wait_for_others();
+  result.ok = ended == Loading::Result::kDone && source.is_complete();
+  wait_for_other_tasks();
   if (result.ok) {
     swap_in(loaded);
     replace_functions(functions);
@@ -182,7 +180,7 @@ DatasetInstaller::Result DatasetInstaller::load_beside(ConnectionSource& source,
   return result;
 }
 
-void DatasetInstaller::wait_for_others() {
+void DatasetInstaller::wait_for_other_tasks() {
   while (server_.tasks().any() && !server_.tasks().finishing()) server_.tasks().yield();
 }
 

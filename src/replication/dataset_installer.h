@@ -56,7 +56,7 @@ class DatasetInstaller {
   Result load_beside(ConnectionSource& source, uint64_t size, bool same_history);
   void swap_in(std::vector<std::unique_ptr<store::Keyspace>>& loaded);
   void replace_functions(const std::vector<std::string>& codes);
-  void wait_for_others();
+  void wait_for_other_tasks();
   void remove_sync_file(const std::string& path);
 
   server::Server& server_;

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <utility>
 
-#include "base/clock.h"
 #include "base/file.h"
 
 namespace latchkey::replication {
@@ -20,8 +19,8 @@ constexpr uint64_t kSyncEvery = uint64_t{8} << 20;
 }  // namespace
 
 std::unique_ptr<DatasetReceiver> DatasetReceiver::create(DatasetShape shape, std::string path,
-                                                         base::Logger& log,
-                                                         base::FileSystem& files) {
+                                                         base::Logger& log, base::FileSystem& files,
+                                                         const base::Clock& clock) {
   const int descriptor = files.open(path, O_CREAT | O_WRONLY | O_EXCL, 0644);
   if (descriptor < 0) {
     log.warning("Opening the temp file needed for MASTER <-> REPLICA synchronization: " +
@@ -29,19 +28,21 @@ std::unique_ptr<DatasetReceiver> DatasetReceiver::create(DatasetShape shape, std
     return nullptr;
   }
   return std::unique_ptr<DatasetReceiver>(
-      new DatasetReceiver(std::move(shape), std::move(path), descriptor, log, files));
+      new DatasetReceiver(std::move(shape), std::move(path), descriptor, log, files, clock));
 }
 
 DatasetReceiver::DatasetReceiver(DatasetShape shape, std::string path, int descriptor,
-                                 base::Logger& log, base::FileSystem& files)
+                                 base::Logger& log, base::FileSystem& files,
+                                 const base::Clock& clock)
     : shape_(std::move(shape)),
       path_(std::move(path)),
       descriptor_(descriptor),
       log_(log),
       files_(files),
+      clock_(clock),
       progress_(&log, /*terminal=*/-1, "Receiving the master's dataset",
                 server::ProgressUnit::kBytes, shape_.has_mark() ? 0 : shape_.size,
-                base::SystemClock().monotonic_us()) {}
+                clock.monotonic_us()) {}
 
 DatasetReceiver::~DatasetReceiver() {
   if (descriptor_ < 0) return;
@@ -57,7 +58,7 @@ bool DatasetReceiver::fail(const char* what) {
 
 bool DatasetReceiver::write(std::string_view bytes) {
   received_ += bytes.size();
-  progress_.at(received_, base::SystemClock().monotonic_us());
+  progress_.at(received_, clock_.monotonic_us());
   if (!base::write_all(descriptor_, bytes, files_))
     return fail("Write error or short write writing to the DB dump file needed");
   if (received_ - synced_ < kSyncEvery) return true;

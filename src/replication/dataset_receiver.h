@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/file_system.h"
 #include "base/log.h"
 #include "replication/dataset_shape.h"
@@ -18,9 +19,11 @@ namespace latchkey::replication {
 
 class DatasetReceiver {
  public:
-  // Null, with the reason logged, when the file cannot be created.
+  // Null, with the reason logged, when the file cannot be created. `log`, `files` and `clock` must
+  // outlive it; by `clock` the progress is logged.
   static std::unique_ptr<DatasetReceiver> create(DatasetShape shape, std::string path,
-                                                 base::Logger& log, base::FileSystem& files);
+                                                 base::Logger& log, base::FileSystem& files,
+                                                 const base::Clock& clock);
   // Removes the file, unless keep() was called.
   ~DatasetReceiver();
   DatasetReceiver(const DatasetReceiver&) = delete;
@@ -42,7 +45,7 @@ class DatasetReceiver {
 
  private:
   DatasetReceiver(DatasetShape shape, std::string path, int descriptor, base::Logger& log,
-                  base::FileSystem& files);
+                  base::FileSystem& files, const base::Clock& clock);
   bool write(std::string_view bytes);
   void note_end(std::string_view bytes);
   bool fail(const char* what);
@@ -52,6 +55,7 @@ class DatasetReceiver {
   int descriptor_;
   base::Logger& log_;
   base::FileSystem& files_;
+  const base::Clock& clock_;
   server::Progress progress_;
   uint64_t received_ = 0;  // bytes of the dataset and its mark
   uint64_t synced_ = 0;

@@ -52,7 +52,7 @@ const Replica* Failover::find_synced() const {
   return found == replicas.end() ? nullptr : *found;
 }
 
-void Failover::look() {
+void Failover::check() {
   if (state_ != State::kWaitsForSync) return;
   server::Server& server = replication_.server();
   if (const Replica* replica = find_synced(); replica != nullptr) {

@@ -44,9 +44,9 @@ class Failover {
   // Ends the attempt: the server is a master as before. No effect without an attempt. The reason is
   // logged.
   void abort(std::string_view reason);
-  // Hands over if a replica has caught up, or handles the timeout. To be called at the end of a
-  // turn.
-  void look();
+  // Makes this server a replica of a replica that has caught up, or handles the timeout. To be
+  // called at the end of a turn.
+  void check();
   // The target has become the master: it has answered this server as a replica.
   void accepted();
 

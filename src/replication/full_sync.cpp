@@ -10,6 +10,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/time_units.h"
 #include "base/timeout.h"
 #include "replication/pause_point.h"
 #include "replication/replication.h"
@@ -59,7 +60,7 @@ void FullSync::send(Replica& replica, std::string_view bytes) {
   replica.client.flush_soon();
 }
 
-void FullSync::ask(Replica& replica) {
+void FullSync::enqueue(Replica& replica) {
   replica.state = ReplicaState::kWaitsForStart;
   base::Logger& log = server_.log();
   if (join_file(replica)) {
@@ -106,10 +107,9 @@ void FullSync::begin_due() {
   const bool all_take_pipe =
       std::all_of(waiting.begin(), waiting.end(),
                   [this](const Replica* replica) { return wants_pipe(*replica); });
-  constexpr int64_t kSecondMs = 1000;
   const int64_t waited_ms = server_.machine_ms() - waiting.front()->asked_ms;
   const auto enough = static_cast<size_t>(settings.repl_diskless_sync_max_replicas);
-  if (all_take_pipe && waited_ms < settings.repl_diskless_sync_delay * kSecondMs &&
+  if (all_take_pipe && waited_ms < settings.repl_diskless_sync_delay * base::kMsPerSecond &&
       (enough == 0 || waiting.size() < enough))
     return;
   begin_for(*waiting.front());
@@ -208,8 +208,8 @@ void FullSync::file_done(bool ok) {
   if (ok) remove_sync_file();
 }
 
-// Those who get the file have it open, and nobody else opens this one: its name may go at once, so
-// that no later snapshot is taken for it.
+// The replicas that receive the file have it open already, so it is removed at once and cannot be
+// mistaken for a later snapshot.
 void FullSync::remove_sync_file() {
   if (!removes_sync_files(server_.settings())) return;
   server_.log().notice(
@@ -220,11 +220,11 @@ void FullSync::remove_sync_file() {
 void FullSync::send_file(Replica& replica) {
   for (size_t sent = 0; send_some(replica); sent += kReadSize) {
     if (sent < ChildPipe::kMaxPerTurn) continue;
-    go_on_soon();
+    continue_soon();
     return;
   }
   // The loop sends the held output later, without calling this object.
-  if (server_.loop() != nullptr && server_.loop()->holds_output()) go_on_soon();
+  if (server_.loop() != nullptr && server_.loop()->holds_output()) continue_soon();
 }
 
 bool FullSync::send_some(Replica& replica) {
@@ -263,7 +263,7 @@ void FullSync::drop_file(const Replica& replica) {
   files_.erase(found);
 }
 
-void FullSync::move_on() {
+void FullSync::send_pending() {
   if (!files_.empty()) {
     for (Replica* replica : in_state(ReplicaState::kReceives, false)) {
       if (files_.contains(replica)) send_file(*replica);
@@ -272,7 +272,7 @@ void FullSync::move_on() {
   if (pipe_ != nullptr) take_from_pipe();
 }
 
-void FullSync::go_on_soon() {
+void FullSync::continue_soon() {
   if (again_ != nullptr) again_->start(0);
 }
 
@@ -283,7 +283,7 @@ bool FullSync::begin_pipe(const std::vector<Replica*>& group, const SnapshotPlac
     if (!replica->dual_channel) continue;
     replica->through_pipe = true;
     begin_replicating(*replica, place.offset);
-    tell_place(*replica, place);
+    send_end_offset(*replica, place);
   }
   const bool by_child = std::all_of(group.begin(), group.end(), child_may_write_to);
   if (!(by_child ? begin_sockets(group, place) : open_pipe(place))) return false;
@@ -323,7 +323,7 @@ bool FullSync::open_pipe(const SnapshotPlace& place) {
   return true;
 }
 
-void FullSync::tell_place(Replica& channel, const SnapshotPlace& place) {
+void FullSync::send_end_offset(Replica& channel, const SnapshotPlace& place) {
   send(channel, "$ENDOFF:" + std::to_string(place.offset) + " " + place.replication_id + " " +
                     std::to_string(place.database) + " " + std::to_string(channel.client.id) +
                     "\r\n");
@@ -343,7 +343,7 @@ void FullSync::take_from_pipe() {
       if (client.connection() != nullptr) client.connection()->flush();
     }
   };
-  if (pipe_->pass_on(is_full, take)) return;
+  if (pipe_->forward(is_full, take)) return;
   server_.log().logf(LogLevel::kNotice,
                      "Diskless rdb transfer, done reading from pipe, %zu replicas still up.",
                      in_state(ReplicaState::kWaitsForEnd, true).size());

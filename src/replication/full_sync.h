@@ -15,10 +15,10 @@
 // At most ChildPipe::kMaxPending bytes of the dataset wait in a replica's output.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -43,15 +43,15 @@ class FullSync {
   FullSync(const FullSync&) = delete;
   FullSync& operator=(const FullSync&) = delete;
 
-  // Queues one of the replicas of `replication` for a full resynchronisation.
-  void ask(Replica& replica);
+  // Queues a replica of `replication` for a full resynchronisation.
+  void enqueue(Replica& replica);
   // The replica has left, or is about to.
   void forget(Replica& replica);
   // Begins snapshots that are due. To be called at every tick, but not while a script runs: the
   // dataset then has half of its changes, which the stream sends as a whole.
   void begin_due();
   // Sends what can be sent. To be called at the end of each turn.
-  void move_on();
+  void send_pending();
 
  private:
   // A file that is being sent to one replica.
@@ -69,7 +69,7 @@ class FullSync {
   bool begin_sockets(const std::vector<Replica*>& group, const SnapshotPlace& place);
   bool open_pipe(const SnapshotPlace& place);
   // Valkey's form of the RDB channel: where the dataset ends in the stream.
-  void tell_place(Replica& channel, const SnapshotPlace& place);
+  void send_end_offset(Replica& channel, const SnapshotPlace& place);
   void begin_replicating(Replica& replica, uint64_t offset);
   // Lets the replica share the file that is being written, if there is one for it.
   bool join_file(Replica& replica);
@@ -83,7 +83,7 @@ class FullSync {
   void take_from_pipe();
   void pipe_done(bool ok);
   void finish_pipe(Replica& replica);
-  void go_on_soon();
+  void continue_soon();
   void send(Replica& replica, std::string_view bytes);
 
   server::Server& server_;

@@ -172,7 +172,7 @@ void Handshake::ask(std::string* out) {
   const std::string offset = std::to_string(place.offset);
   log_.notice("Trying a partial resynchronization (request " + place.id + ":" + offset + ").");
   std::vector<std::string_view> words = {"PSYNC", place.id, offset};
-  if (introduction_.hands_over) words.emplace_back("FAILOVER");
+  if (introduction_.requests_failover) words.emplace_back("FAILOVER");
   append_request(out, words);
 }
 
@@ -195,7 +195,7 @@ Handshake::Result Handshake::refused(std::string_view line, std::string* out) {
       line.starts_with("-BUSY")) {
     log_.notice("Master is currently unable to PSYNC but should be in the future: " +
                 std::string(line));
-    return introduction_.hands_over ? Result::kDeclined : Result::kFailed;
+    return introduction_.requests_failover ? Result::kDeclined : Result::kFailed;
   }
   if (line.starts_with("-ERR")) {
     log_.notice("Master does not support PSYNC or is in error state (reply: " + std::string(line) +
@@ -203,7 +203,7 @@ Handshake::Result Handshake::refused(std::string_view line, std::string* out) {
   } else {
     log_.warning("Unexpected reply to PSYNC from master: " + std::string(line));
   }
-  if (introduction_.hands_over) return Result::kDeclined;
+  if (introduction_.requests_failover) return Result::kDeclined;
   if (is_rdb_channel()) return Result::kFailed;
   log_.notice("Retrying with SYNC...");
   out->append("SYNC\r\n");
@@ -261,7 +261,7 @@ Handshake::Result Handshake::read_end_offset(std::string_view line) {
 
 void Handshake::join(const Handshake& channel, std::string* out) {
   introduction_.resume = Introduction::Place{channel.id_, channel.offset_ + 1};
-  introduction_.hands_over = false;
+  introduction_.requests_failover = false;
   waits_for_ = Step::kJoin;
   append_request(out, {"REPLCONF", "set-rdb-client-id", std::to_string(channel.channel_number_)});
 }

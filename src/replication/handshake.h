@@ -62,7 +62,7 @@ struct Introduction {
   bool is_dual_channel = false;
   // The other server is a replica of this one, and is asked to become the master (FAILOVER).
   // REQUIRES: resume.
-  bool hands_over = false;
+  bool requests_failover = false;
 };
 
 class Handshake {

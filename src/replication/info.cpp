@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "base/time_units.h"
 #include "net/connection.h"
 #include "replication/channel_forms.h"
 #include "replication/failover.h"
@@ -16,8 +17,6 @@
 namespace latchkey::replication {
 
 namespace {
-
-constexpr int64_t kSecondMs = 1000;
 
 // The word of a replica's line that Redis 8.6 has added.
 std::string io_thread_word(const server::Client& client) {
@@ -61,7 +60,7 @@ void describe_sync(const ReplicaRole& role, int64_t now_ms, server::InfoText& te
   text.field("master_sync_perc",
              100 * static_cast<double>(done) / static_cast<double>(total == 0 ? 1 : total), 2);
   text.field("master_sync_last_io_seconds_ago",
-             carrier != nullptr ? (now_ms - carrier->last_io_ms()) / kSecondMs : -1);
+             carrier != nullptr ? (now_ms - carrier->last_io_ms()) / base::kMsPerSecond : -1);
 }
 
 // Fields of a replica.
@@ -74,7 +73,7 @@ void describe(const ReplicaRole& role, const server::Server& server, server::Inf
   text.field("master_port", role.port());
   text.field("master_link_status", session != nullptr ? "up" : "down");
   text.field("master_last_io_seconds_ago",
-             session != nullptr ? (now_ms - session->last_io_ms()) / kSecondMs : -1);
+             session != nullptr ? (now_ms - session->last_io_ms()) / base::kMsPerSecond : -1);
   const bool syncs = role.state() == ReplicaRole::State::kSync;
   text.field("master_sync_in_progress", syncs ? 1 : 0);
   text.field("slave_read_repl_offset", session != nullptr ? session->read_offset() : offset);
@@ -94,9 +93,9 @@ void describe(const ReplicaRole& role, const server::Server& server, server::Inf
   if (session == nullptr) {
     const int64_t since_ms = role.down_since_ms();
     text.field("master_link_down_since_seconds",
-               since_ms != 0 ? (now_ms - since_ms) / kSecondMs : -1);
+               since_ms != 0 ? (now_ms - since_ms) / base::kMsPerSecond : -1);
   }
-  text.field("total_disconnect_time_sec", role.disconnected_ms() / kSecondMs);
+  text.field("total_disconnect_time_sec", role.disconnected_ms() / base::kMsPerSecond);
   text.field("slave_priority", settings.replica_priority);
   text.field("slave_read_only", settings.replica_read_only ? 1 : 0);
   text.field("replica_announced", settings.replica_announced ? 1 : 0);

@@ -1,6 +1,5 @@
 #include "replication/master_connection.h"
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -108,7 +107,7 @@ size_t MasterConnection::on_input(std::span<char> bytes) {
   }
   if (stage_ == Stage::kReceives) receive(&rest);
   if (stage_ == Stage::kStreams) owner_.stream_kept();
-  if (stage_ == Stage::kLoads) owner_.dataset_came();
+  if (stage_ == Stage::kLoads) owner_.dataset_input_arrived();
   return bytes.size() - rest.size();
 }
 
@@ -131,7 +130,7 @@ void MasterConnection::read_handshake(std::string_view line) {
     case Handshake::Result::kFullResync:
     case Handshake::Result::kSync:
       stage_ = Stage::kAwaitsDataset;
-      if (handshake_->is_dual_channel()) owner_.place_told(*this);
+      if (handshake_->is_dual_channel()) owner_.end_offset_received(*this);
       return;
     case Handshake::Result::kRdbChannel:
       stage_ = Stage::kStreams;
@@ -207,7 +206,7 @@ void MasterConnection::lost(const char* how) {
   // Bytes received before are still loaded.
   ended_ = true;
   connection_->pause_reading();
-  owner_.dataset_came();
+  owner_.dataset_input_arrived();
 }
 
 }  // namespace latchkey::replication

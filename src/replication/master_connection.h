@@ -49,8 +49,9 @@ class MasterConnection final : public net::ConnectionHandler {
     // The dataset is to be fetched by an RDB channel, which names `main_client_id` to the master;
     // in Valkey's form it is empty.
     virtual void rdb_channel_offered(const std::string& main_client_id) = 0;
-    // Valkey's form: the RDB channel `which` has been told where its dataset ends in the stream.
-    virtual void place_told(MasterConnection& which) = 0;
+    // Valkey's form: the RDB channel `which` has received the offset at which its dataset ends in
+    // the stream.
+    virtual void end_offset_received(MasterConnection& which) = 0;
     // Valkey's form: the master has answered join(); the stream comes from here on, and is kept.
     virtual void stream_joined() = 0;
     // More of the stream has arrived and is kept.
@@ -61,7 +62,7 @@ class MasterConnection final : public net::ConnectionHandler {
     virtual Reception dataset_announced(MasterConnection& which, const DatasetShape& shape) = 0;
     virtual void dataset_received(std::unique_ptr<DatasetReceiver> receiver) = 0;
     // In stage kLoads: more of it has arrived at the connection, or no more will.
-    virtual void dataset_came() = 0;
+    virtual void dataset_input_arrived() = 0;
     // The reason is logged. `in_transfer`: the connection broke during a full resynchronisation,
     // after the master had begun to send a dataset or the stream behind it.
     virtual void failed(MasterConnection& which, bool in_transfer) = 0;

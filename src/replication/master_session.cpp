@@ -1,14 +1,10 @@
 #include "replication/master_session.h"
 
-#include <algorithm>
 #include <utility>
 
-#include "base/text/escape.h"
-#include "persist/persistence.h"
 #include "replication/replication.h"
-#include "replication/unexpected_errors.h"
-#include "resp/request_parser.h"
 #include "server/client/client.h"
+#include "server/command/unexpected_errors.h"
 #include "server/server.h"
 
 namespace latchkey::replication {
@@ -49,8 +45,8 @@ void MasterSession::acknowledge() {
   client_.flush_soon();
 }
 
-void MasterSession::ask_for_clock() {
-  if (!clock_told_ || client_.has(server::kClientClosing)) return;
+void MasterSession::request_clock() {
+  if (!clock_received_ || client_.has(server::kClientClosing)) return;
   resp::ReplyBuilder& say = client_.reply;
   say.array(3);
   say.bulk("REPLCONF");
@@ -73,8 +69,8 @@ void MasterSession::applied(std::string_view bytes) {
 
 void MasterSession::failed(std::string_view text) {
   server::Server& server = client_.server;
-  const std::string behind =
-      note_unexpected_error(replication_, client_, text, "replica", "master");
+  const std::string behind = server::note_unexpected_error(client_, text, "replica", "master");
+  replication_.stream().log_latest();
   // Writes of clients to a writable replica may conflict with the master's.
   const server::ConfigValues& settings = server.settings();
   if (settings.replica_read_only &&
@@ -84,7 +80,7 @@ void MasterSession::failed(std::string_view text) {
 }
 
 void MasterSession::desynchronized(std::string_view reason) {
-  in_step_ = false;
+  is_in_sync_ = false;
   if (reason.find("inline") == std::string_view::npos) return;
   client_.server.log().warning(
       "WARNING: Receiving inline protocol from master, master stream corruption? Closing the "

@@ -29,7 +29,7 @@ class MasterSession final : public server::MasterLink {
 
   server::Client& client() { return client_; }
   // Whether everything that the master sent was applied: nothing was lost.
-  bool in_step() const { return in_step_; }
+  bool is_in_sync() const { return is_in_sync_; }
   // Whether the master has offsets.
   bool counts() const { return counts_; }
   void set_counts(bool counts) { counts_ = counts; }
@@ -43,10 +43,10 @@ class MasterSession final : public server::MasterLink {
   // Sends REPLCONF ACK after the current request, which asks for it.
   void acknowledge_soon() { acknowledge_soon_ = true; }
 
-  // The master has told its clock, so it understands REPLCONF CLOCK ? (clock_sync.h).
-  void clock_told() { clock_told_ = true; }
-  // Asks the master to write its clock to the stream. Does nothing if it has never told it.
-  void ask_for_clock();
+  // The master has sent its clock, so it understands REPLCONF CLOCK ? (clock_sync.h).
+  void clock_received() { clock_received_ = true; }
+  // Asks the master to write its clock to the stream. Does nothing if the master has never sent it.
+  void request_clock();
 
   // server::MasterLink
   void applied(std::string_view bytes) override;
@@ -59,10 +59,10 @@ class MasterSession final : public server::MasterLink {
   Replication& replication_;
   std::function<void(MasterSession&)> on_closing_;
   std::string transaction_;  // bytes of an incomplete transaction
-  bool in_step_ = true;
+  bool is_in_sync_ = true;
   bool counts_ = true;
   bool acknowledge_soon_ = false;
-  bool clock_told_ = false;
+  bool clock_received_ = false;
 };
 
 }  // namespace latchkey::replication

@@ -56,11 +56,9 @@ bool read_options(CommandContext& ctx, MigrationOrder* order) {
       const std::string_view user = options.next();
       order->login = {user, options.next()};
     } else if (options.word("KEYS")) {
-      if (!ctx.args[kKeyAt].empty()) {
-        ctx.reply.error(
+      if (!ctx.args[kKeyAt].empty())
+        return ctx.refuse(
             "ERR When using MIGRATE KEYS option, the key argument must be set to the empty string");
-        return false;
-      }
       const Arguments keys = options.rest();
       order->keys.assign(keys.begin(), keys.end());
       break;
@@ -122,8 +120,8 @@ Migration::Outcome Migration::attempt(CommandContext& ctx, const MigrationOrder&
     const bool try_anew = !peer->is_fresh && !peer->socket->timed_out();
     peers_.erase(order.place());
     if (try_anew) return Outcome::kTryAnew;
-    ctx.reply.error("IOERR error or timeout " + std::string(step) + " to target instance");
-    return Outcome::kDone;
+    return ctx.refuse("IOERR error or timeout " + std::string(step) + " to target instance",
+                      Outcome::kDone);
   };
 
   std::string requests;
@@ -171,10 +169,8 @@ Migration::Peer* Migration::peer_for(CommandContext& ctx, const MigrationOrder& 
   if (found != peers_.end()) return &found->second;
   auto socket = PeerSocket::connect(order.host, order.port, order.timeout_ms,
                                     ctx.server.secure_transport().for_cluster());
-  if (socket == nullptr) {
-    ctx.reply.error("IOERR error or timeout connecting to the client");
-    return nullptr;
-  }
+  if (socket == nullptr)
+    return ctx.refuse("IOERR error or timeout connecting to the client", nullptr);
   if (peers_.size() == kMaxKept) {
     peers_.erase(std::min_element(peers_.begin(), peers_.end(), [](const auto& a, const auto& b) {
       return a.second.used_ms < b.second.used_ms;
@@ -197,7 +193,7 @@ void migrate(CommandContext& ctx) {
 }
 
 // The key, or if it is empty the keys after KEYS.
-bool find_migrate_keys(Words words, std::vector<KeyReference>* out) {
+bool find_migrate_keys(Arguments words, std::vector<KeyReference>* out) {
   constexpr uint32_t kFlags = kKeyReadWrite | kKeyAccess | kKeyDelete;
   for (ArgReader options(words, kFirstOption); options.more();) {
     std::string_view value;
@@ -218,7 +214,7 @@ bool find_migrate_keys(Words words, std::vector<KeyReference>* out) {
   return true;
 }
 
-void find_migrate_secrets(const Config&, Words words, std::vector<size_t>* positions) {
+void find_migrate_secrets(const Config&, Arguments words, std::vector<size_t>* positions) {
   for (ArgReader options(words, kFirstOption); options.more() && !options.word("KEYS");) {
     if (options.left() >= 2 && options.word("AUTH")) {
       positions->push_back(options.position());

@@ -1,6 +1,5 @@
 #include "replication/peer_socket.h"
 
-#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>

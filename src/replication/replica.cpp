@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/time_units.h"
+#include "net/address_text.h"
 #include "replication/backlog.h"
 #include "server/server.h"
 
@@ -60,10 +62,7 @@ bool Replica::survives_end_of_input() {
 
 std::string Replica::ip() const {
   if (!announced_ip.empty()) return announced_ip;
-  const std::string address = client.peer_address();
-  const std::string host = address.substr(0, address.rfind(':'));
-  const bool bracketed = host.size() >= 2 && host.front() == '[';
-  return bracketed ? host.substr(1, host.size() - 2) : host;
+  return std::string(net::ip_of(client.peer_address()));
 }
 
 std::string Replica::name() const {
@@ -95,7 +94,7 @@ int64_t Replica::stuck_seconds(int64_t now_ms) {
   if (sent_last_ms_ == 0 || sent != sent_last_ || client.pending_output() == 0)
     sent_last_ms_ = now_ms;
   sent_last_ = sent;
-  return (now_ms - sent_last_ms_) / 1000;
+  return (now_ms - sent_last_ms_) / base::kMsPerSecond;
 }
 
 void Replica::drop_output() {

@@ -24,7 +24,9 @@
 #include <deque>
 #include <functional>
 #include <string>
+#include <string_view>
 
+#include "base/time_units.h"
 #include "resp/output_buffer.h"
 #include "server/client/client.h"
 #include "server/client/replica_link.h"
@@ -57,11 +59,11 @@ class Replica final : public server::ReplicaLink {
   // --- Announced by REPLCONF --------------------------------------------------------------------
   int listening_port = 0;
   std::string announced_ip;
-  std::string cluster_node_id;  // empty: not told
-  bool knows_eof = false;       // accepts a dataset of unknown size, with a mark at its end
-  bool knows_psync2 = false;    // understands replication ids in +CONTINUE
-  bool told_version = false;    // REPLCONF VERSION: it is a Valkey of 8.0 or later
-  bool rdb_only = false;        // wants the dataset, but not the stream
+  std::string cluster_node_id;     // empty: not told
+  bool knows_eof = false;          // accepts a dataset of unknown size, with a mark at its end
+  bool knows_psync2 = false;       // understands replication ids in +CONTINUE
+  bool announced_version = false;  // REPLCONF VERSION: it is a Valkey of 8.0 or later
+  bool rdb_only = false;           // wants the dataset, but not the stream
   bool wants_no_keys = false;
   bool wants_no_functions = false;
   bool knows_rdb_channel = false;
@@ -72,8 +74,9 @@ class Replica final : public server::ReplicaLink {
   // joins.
   uint64_t main_client_id = 0;
   bool dual_channel = false;  // is an RDB channel of Valkey's form
-  // Of a main connection in Valkey's form: it was told to open a channel; the channel's id.
-  bool told_to_open_channel = false;
+  // Of a main connection in Valkey's form: whether it was told to open a channel, and the channel's
+  // id.
+  bool was_offered_channel = false;
   uint64_t channel_client_id = 0;
 
   // Whether both can share a snapshot.
@@ -136,7 +139,7 @@ class Replica final : public server::ReplicaLink {
   }
   // "wait_bgsave", "send_bulk", "send_bulk_and_stream" or "online".
   std::string_view state_name() const;
-  int64_t lag_seconds(int64_t now_ms) const { return (now_ms - acked_ms) / 1000; }
+  int64_t lag_seconds(int64_t now_ms) const { return (now_ms - acked_ms) / base::kMsPerSecond; }
   // Seconds since output was last sent, while some is pending. To be called now and then.
   int64_t stuck_seconds(int64_t now_ms);
   // Bytes sent to it since it asked for synchronization.
@@ -148,7 +151,7 @@ class Replica final : public server::ReplicaLink {
   size_t held_bytes() const override;
   bool is_rdb_channel() const override { return rdb_channel && !dual_channel; }
   bool may_be_idle() const override {
-    return told_to_open_channel && state == ReplicaState::kAnnounced;
+    return was_offered_channel && state == ReplicaState::kAnnounced;
   }
   bool survives_end_of_input() override;
   void failed(std::string_view text) override { on_error_(*this, text); }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/time_units.h"
 #include "replication/channel_forms.h"
 #include "replication/connection_source.h"
 #include "replication/failover.h"
@@ -27,14 +28,15 @@ using server::Client;
 
 namespace {
 
-constexpr int64_t kSecondMs = 1000;
+// How often the master is shown that the replica is alive while it loads.
+constexpr int64_t kNewlineIntervalMs = 1000;
 // A master that breaks off every full resynchronisation is not asked for the next one sooner.
 constexpr int64_t kMinBetweenAttemptsMs = 20;
 constexpr char kConnecting[] = "Connecting to MASTER ";
 constexpr char kReconnecting[] = "Reconnecting to MASTER ";
 
 // Masters of Valkey 9 know the nodes of their cluster by it.
-std::string told_node_id(server::Server& server) {
+std::string announced_node_id(server::Server& server) {
   const server::SlotGate* const gate = server.slot_gate();
   const bool tells = gate != nullptr && server.edition().is_valkey_since({9, 0});
   return tells ? gate->node_id() : std::string();
@@ -217,10 +219,10 @@ void ReplicaRole::try_again() {
   if (!too_soon && active() && !server_.stop_requested()) connect(kReconnecting, " after failure");
 }
 
-// Valkey 9 writes deadlines of hash fields only for who says that it is such a Valkey; to others
-// the child that makes the dataset ends in the middle. Redis refuses to be told, which does no
-// harm, but it is not told without need.
-std::string ReplicaRole::told_version() const {
+// Valkey 9 writes deadlines of hash fields only to replicas that announce such a version; for
+// others the child that writes the dataset fails in the middle. Redis replies an error to the
+// announcement, which does no harm, but it is left out unless it is needed.
+std::string ReplicaRole::announced_version() const {
   if (server_.edition().is_valkey()) return server_.edition().version();
   return dataset_broke_ ? "9.0.0" : "";
 }
@@ -234,13 +236,13 @@ Introduction ReplicaRole::introduction() const {
       .port = settings.replica_announce_port != 0 ? settings.replica_announce_port : own_port,
       .ip = settings.replica_announce_ip,
       .resume = std::nullopt,
-      .version = told_version(),
-      .cluster_node_id = told_node_id(server_),
+      .version = announced_version(),
+      .cluster_node_id = announced_node_id(server_),
       .offers_rdb_channel = settings.repl_rdb_channel && knows_rdb_channel(server_.edition()),
       .offers_dual_channel = settings.repl_rdb_channel && knows_dual_channel(server_.edition()),
       .main_client_id = {},
       .is_dual_channel = false,
-      .hands_over = replication_.failover().in_progress(),
+      .requests_failover = replication_.failover().in_progress(),
   };
   if (may_resume_)
     introduction.resume = {server_.replication_id(), server_.replication_offset() + 1};
@@ -287,7 +289,7 @@ void ReplicaRole::rdb_channel_offered(const std::string& main_client_id) {
   channel_.reset(new MasterConnection(server_, *this, host(), port(), std::move(channel)));
 }
 
-void ReplicaRole::place_told(MasterConnection& which) {
+void ReplicaRole::end_offset_received(MasterConnection& which) {
   pause_if_asked(server_, server::ReplicationPause::kAfterFork);
   if (&which == channel_.get() && link_ != nullptr && link_->waits_for_channel())
     return link_->join(which);
@@ -375,7 +377,7 @@ void ReplicaRole::session_closed(MasterSession& session) {
   log.notice("Connection with master lost.");
   received_by_former_ += session.bytes_received();
   stream_database_ = session.client().database;
-  may_resume_ = session.in_step() && session.counts();
+  may_resume_ = session.is_in_sync() && session.counts();
   session_ = nullptr;
   if (replay_ != nullptr) {
     log.notice("Master client was freed while streaming replication buffer into the db");
@@ -411,10 +413,10 @@ MasterConnection::Reception ReplicaRole::dataset_announced(MasterConnection& whi
     begin_installation(std::move(installation));
     return {.receiver = nullptr, .stays = true};
   }
-  const std::string name = "temp-" + std::to_string(server_.machine_ms() / kSecondMs) + "." +
-                           std::to_string(getpid()) + ".rdb";
+  const std::string name = "temp-" + std::to_string(server_.machine_ms() / base::kMsPerSecond) +
+                           "." + std::to_string(getpid()) + ".rdb";
   return {DatasetReceiver::create(shape, server_.config().directory().path_of(name), server_.log(),
-                                  server_.files())};
+                                  server_.files(), server_.clock())};
 }
 
 void ReplicaRole::dataset_received(std::unique_ptr<DatasetReceiver> receiver) {
@@ -425,8 +427,9 @@ void ReplicaRole::dataset_received(std::unique_ptr<DatasetReceiver> receiver) {
                    carrier()->database(), std::move(receiver), nullptr}));
 }
 
-void ReplicaRole::dataset_came() {
-  if (installation_ != nullptr && installation_->source != nullptr) installation_->source->came();
+void ReplicaRole::dataset_input_arrived() {
+  if (installation_ != nullptr && installation_->source != nullptr)
+    installation_->source->input_arrived();
 }
 
 void ReplicaRole::begin_installation(std::shared_ptr<Installation> installation) {
@@ -495,7 +498,7 @@ void ReplicaRole::tick() {
   local_expiry_.tick();
   go_on_after_script();
   if (!active() || (server_.state() & server::kStateLoading) != 0) return;
-  if (server_.machine_ms() - second_began_ms_ < kSecondMs) return;
+  if (server_.machine_ms() - second_began_ms_ < base::kMsPerSecond) return;
   second_began_ms_ = server_.machine_ms();
   every_second();
 }
@@ -512,13 +515,13 @@ void ReplicaRole::keep_alive() {
     const int64_t since_ms = installation_->source->waiting_since_ms();
     if (since_ms != 0 && timed_out(since_ms)) installation_->source->cut(ETIMEDOUT);
   }
-  if (carrier() == nullptr || server_.machine_ms() - newline_sent_ms_ < kSecondMs) return;
+  if (carrier() == nullptr || server_.machine_ms() - newline_sent_ms_ < kNewlineIntervalMs) return;
   newline_sent_ms_ = server_.machine_ms();
   carrier()->send_newline();
 }
 
 bool ReplicaRole::timed_out(int64_t since_ms) const {
-  return server_.machine_ms() - since_ms > server_.settings().repl_timeout * kSecondMs;
+  return server_.machine_ms() - since_ms > server_.settings().repl_timeout * base::kMsPerSecond;
 }
 
 void ReplicaRole::every_second() {

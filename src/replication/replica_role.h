@@ -113,19 +113,19 @@ class ReplicaRole final : private MasterConnection::Owner {
   // MasterConnection::Owner
   void continues(const std::string& id) override;
   void rdb_channel_offered(const std::string& main_client_id) override;
-  void place_told(MasterConnection& which) override;
+  void end_offset_received(MasterConnection& which) override;
   void stream_joined() override;
   void stream_kept() override;
   void declined() override;
   MasterConnection::Reception dataset_announced(MasterConnection& which,
                                                 const DatasetShape& shape) override;
   void dataset_received(std::unique_ptr<DatasetReceiver> receiver) override;
-  void dataset_came() override;
+  void dataset_input_arrived() override;
   void failed(MasterConnection& which, bool in_transfer) override;
 
   // As Valkey 9.1, which sends clients to the master where it can.
   bool as_valkey() const;
-  std::string told_version() const;
+  std::string announced_version() const;
   Introduction introduction() const;
   void become_replica();
   void connect(const char* how, const char* why = "");

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/text/text.h"
+#include "base/time_units.h"
 #include "replication/channel_forms.h"
 #include "replication/clock_sync.h"
 #include "replication/debug_commands.h"
@@ -14,13 +15,13 @@
 #include "replication/master_session.h"
 #include "replication/migration.h"
 #include "replication/replica_role.h"
-#include "replication/unexpected_errors.h"
 #include "replication/waits.h"
 #include "server/client/client.h"
 #include "server/client/client_info.h"
 #include "server/client/output_limits.h"
 #include "server/client/pause.h"
 #include "server/command/dispatcher.h"
+#include "server/command/unexpected_errors.h"
 #include "server/observe/info.h"
 #include "server/process/shutdown.h"
 #include "server/server.h"
@@ -33,8 +34,6 @@ using base::LogLevel;
 using server::Client;
 
 namespace {
-
-constexpr int64_t kSecondMs = 1000;
 
 void use_io_thread(Replica& replica, bool on) {
   net::Connection* const connection = replica.client.connection();
@@ -104,12 +103,13 @@ void Replication::leave(Replica& replica) {
   if (server_.dispatcher().serving() != &replica.client) replica.drop_output();
   full_sync_->forget(replica);
   stream_.trim();
-  alone_since_ms_ = server_.machine_ms();
+  no_replicas_since_ms_ = server_.machine_ms();
   count_good_replicas();
 }
 
 void Replication::note_error(Replica& replica, std::string_view text) {
-  note_unexpected_error(*this, replica.client, text, "master", "replica");
+  server::note_unexpected_error(replica.client, text, "master", "replica");
+  stream_.log_latest();
 }
 
 Replica* Replication::main_of(const Replica& channel) const {
@@ -174,7 +174,7 @@ bool Replication::continue_from(Replica& replica, std::string_view id, int64_t o
   replica.state = ReplicaState::kOnline;
   replica.acked_ms = server_.machine_ms();
   if (replica.channel_client_id != 0) join_channel(replica);
-  tells_clock_ = tells_clock_ || !server_.data_clock().is_wall();
+  propagates_clock_ = propagates_clock_ || !server_.data_clock().is_wall();
   resp::OutputBuffer& out = replica.client.out();
   out.append("+CONTINUE");
   if (replica.knows_psync2) out.append(" " + server_.replication_id());
@@ -197,7 +197,7 @@ void Replication::synchronize(Replica& replica) {
   join(replica);
   // A dataset is sent as fast as the socket takes it, until put_online().
   use_io_thread(replica, false);
-  full_sync_->ask(replica);
+  full_sync_->enqueue(replica);
 }
 
 bool Replication::may_use_rdb_channel(const Replica& replica) const {
@@ -212,11 +212,11 @@ bool Replication::may_use_dual_channel() const {
          knows_dual_channel(server_.edition());
 }
 
-void Replication::tell_to_open_channel(Replica& replica) {
+void Replication::offer_channel(Replica& replica) {
   server_.log().notice("Replica " + replica.name() +
                        " is capable of dual channel synchronization, and partial sync isn't "
                        "possible. Full sync will continue with dedicated RDB channel.");
-  replica.told_to_open_channel = true;
+  replica.was_offered_channel = true;
   replica.channel_client_id = 0;
   replica.client.out().append("+DUALCHANNELSYNC\r\n");
 }
@@ -252,12 +252,12 @@ void Replication::join_channel(Replica& main) {
   channel->end_hold();
 }
 
-void Replication::drop_deserted_channels() {
+void Replication::drop_abandoned_channels() {
   const int64_t grace_s = server_.debug_settings().rdb_channel_grace_s;
   const std::vector<Replica*> replicas = replicas_;
   for (Replica* replica : replicas) {
     if (!replica->holds_stream || replica->delivered_ms == 0 ||
-        server_.machine_ms() - replica->delivered_ms <= grace_s * kSecondMs)
+        server_.machine_ms() - replica->delivered_ms <= grace_s * base::kMsPerSecond)
       continue;
     server_.log().notice(
         "Replica main channel failed to establish PSYNC within the grace period (" +
@@ -298,7 +298,7 @@ void Replication::put_online(Replica& replica, bool waits_for_ack) {
   replica.state = ReplicaState::kOnline;
   replica.acked_ms = server_.machine_ms();
   replica.waits_for_ack = waits_for_ack;
-  tells_clock_ = tells_clock_ || !server_.data_clock().is_wall();
+  propagates_clock_ = propagates_clock_ || !server_.data_clock().is_wall();
   if (replica.rdb_only) {
     server_.log().notice("RDB transfer completed, rdb only replica (" + replica.name() +
                          ") should be disconnected asap");
@@ -362,7 +362,7 @@ void Replication::free_backlog() {
 }
 
 void Replication::stop_own_stream() {
-  ask_ = false;
+  acks_requested_ = false;
   feed_replicas();
   stream_.begin_relaying();
 }
@@ -371,7 +371,7 @@ void Replication::resume_own_stream() {
   feed_replicas();
   disconnect_replicas();
   stream_.end_relaying();
-  alone_since_ms_ = server_.machine_ms();
+  no_replicas_since_ms_ = server_.machine_ms();
 }
 
 void Replication::begin_at(std::string_view id, int64_t offset) {
@@ -401,7 +401,7 @@ void Replication::resume_from(const server::StreamPlace& place,
     return;
   }
   stream_.resume(place, dropped);
-  alone_since_ms_ = server_.machine_ms();
+  no_replicas_since_ms_ = server_.machine_ms();
 }
 
 void Replication::feed_replicas() {
@@ -477,7 +477,7 @@ void Replication::clock_went_back(int64_t by_ms) {
 
 void Replication::write_clock() {
   if (server_.is_replica()) {
-    if (replica_role_->session() != nullptr) replica_role_->session()->ask_for_clock();
+    if (replica_role_->session() != nullptr) replica_role_->session()->request_clock();
     return;
   }
   server_.propagation().add(server::kAnyDatabase,
@@ -487,10 +487,10 @@ void Replication::write_clock() {
 
 void Replication::end_turn() {
   send_delayed();
-  if (!awaits_successor() && std::exchange(ask_, false))
+  if (!awaits_successor() && std::exchange(acks_requested_, false))
     server_.propagation().add(server::kAnyDatabase, {"REPLCONF", "GETACK", "*"}, {},
                               server::kPropagateToReplicas);
-  if (std::exchange(tells_clock_, false) && !replicas_.empty()) write_clock();
+  if (std::exchange(propagates_clock_, false) && !replicas_.empty()) write_clock();
   feed_replicas();
   if (std::exchange(held_is_due_, false)) {
     for (Replica* replica : replicas_) {
@@ -500,13 +500,13 @@ void Replication::end_turn() {
     }
   }
   if (std::exchange(loaded_came_, false)) put_loaded_online();
-  full_sync_->move_on();
+  full_sync_->send_pending();
   // The role cannot change while a script runs.
-  if (!server_.tasks().any()) failover_->look();
+  if (!server_.tasks().any()) failover_->check();
   if (std::exchange(acks_came_, false)) {
     waits_->serve();
     if (acknowledged_) acknowledged_();
-    server_.shutdown().look();
+    server_.shutdown().check();
   }
 }
 
@@ -520,8 +520,8 @@ void Replication::tick() {
   stream_.trim();
   full_sync_->begin_due();
   replica_role_->tick();
-  server_.shutdown().look();
-  if (server_.machine_ms() - second_began_ms_ < kSecondMs) return;
+  server_.shutdown().check();
+  if (server_.machine_ms() - second_began_ms_ < base::kMsPerSecond) return;
   second_began_ms_ = server_.machine_ms();
   every_second();
 }
@@ -529,17 +529,18 @@ void Replication::tick() {
 void Replication::every_second() {
   migration_->close_idle(server_.machine_ms());
   drop_silent_replicas();
-  drop_deserted_channels();
+  drop_abandoned_channels();
   ping_replicas();
   count_good_replicas();
-  const int64_t most_alone_ms = server_.settings().repl_backlog_ttl * kSecondMs;
+  const int64_t most_alone_ms = server_.settings().repl_backlog_ttl * base::kMsPerSecond;
   if (replicas_.empty() && stream_.is_open() && !stream_.relays() && most_alone_ms != 0 &&
-      server_.machine_ms() - alone_since_ms_ > most_alone_ms)
+      server_.machine_ms() - no_replicas_since_ms_ > most_alone_ms)
     free_backlog();
 }
 
 int64_t Replication::periods_of_pings() const {
-  const int64_t period_ms = int64_t{server_.settings().repl_ping_replica_period} * kSecondMs;
+  const int64_t period_ms =
+      int64_t{server_.settings().repl_ping_replica_period} * base::kMsPerSecond;
   return (server_.machine_ms() - started_ms_) / period_ms;
 }
 
@@ -567,7 +568,7 @@ int64_t Replication::silent_seconds(Replica& replica) const {
   if (replica.state == ReplicaState::kOnline)
     return replica.used_psync ? replica.lag_seconds(now_ms) : 0;
   if (replica.state == ReplicaState::kWaitsForChannel && channel_of(replica) == nullptr)
-    return (now_ms - replica.asked_ms) / kSecondMs;
+    return (now_ms - replica.asked_ms) / base::kMsPerSecond;
   return replica.stuck_seconds(now_ms);
 }
 

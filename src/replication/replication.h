@@ -22,7 +22,6 @@
 #include "replication/replica.h"
 #include "replication/snapshot_maker.h"
 #include "replication/stream.h"
-#include "server/command/command_context.h"
 #include "server/observe/replication_figures.h"
 #include "server/server.h"
 
@@ -57,9 +56,9 @@ class Replication {
   // Whether a full resynchronization may use an RDB channel; starts one that does.
   bool may_use_rdb_channel(const Replica& replica) const;
   void await_rdb_channel(Replica& replica);
-  // Valkey's form: whether replicas that know it may use it; tells one to.
+  // Valkey's form: whether replicas that know it may use it; replies to one that it is to use it.
   bool may_use_dual_channel() const;
-  void tell_to_open_channel(Replica& replica);
+  void offer_channel(Replica& replica);
   // The RDB channel of that id whose main connection has not joined; null without one.
   Replica* waiting_channel(uint64_t client_id) const;
   // The number of such channels to which the dataset is being sent, or was.
@@ -77,7 +76,7 @@ class Replication {
   size_t count_fsynced(uint64_t offset) const;
   // Asks all replicas for acknowledgements, at the end of the turn; during a failover when that has
   // ended.
-  void ask_for_acknowledgements() { ask_ = true; }
+  void request_acknowledgements() { acks_requested_ = true; }
 
   // --- The stream -------------------------------------------------------------------------------
   // The number of its last byte.
@@ -137,9 +136,9 @@ class Replication {
   // --- Time that CLOCK has moved -----------------------------------------------------------------
   // Whether every replica would follow (clock_sync.h).
   bool replicas_follow_clock() const;
-  // Has the clock as it stands written to the stream, at the end of the turn; by the master if this
-  // server is a replica.
-  void tell_clock() { tells_clock_ = true; }
+  // Writes the clock to the stream at the end of the turn; if this server is a replica, asks its
+  // master to write it.
+  void propagate_clock() { propagates_clock_ = true; }
 
   // --- A stream that is sent later: FAULT ... DO REPLICA-LAG ------------------------------------
   // Before a part of the stream is sent to the replicas, `lag_ms` is asked by how many milliseconds
@@ -162,7 +161,7 @@ class Replication {
  private:
   // Valkey's form: the main connection of the channel it has named gets the stream.
   void join_channel(Replica& main);
-  void drop_deserted_channels();
+  void drop_abandoned_channels();
   // False with the reason logged.
   bool can_continue(const Replica& replica, std::string_view id, int64_t offset) const;
   void join(Replica& replica);
@@ -192,7 +191,7 @@ class Replication {
 
   server::Server& server_;
   Stream stream_;
-  bool tells_clock_ = false;
+  bool propagates_clock_ = false;
   std::function<int64_t()> lag_ms_;
   int64_t next_delayed_ms_ = INT64_MAX;
   std::function<void()> acknowledged_;
@@ -203,7 +202,7 @@ class Replication {
   std::unique_ptr<Migration> migration_;
   std::unique_ptr<Failover> failover_;
   std::unique_ptr<ReplicaRole> replica_role_;
-  bool ask_ = false;
+  bool acks_requested_ = false;
   bool acks_came_ = false;
   bool loaded_came_ = false;
   bool held_is_due_ = false;  // of a replica that has acknowledged the end of its dataset
@@ -212,7 +211,7 @@ class Replication {
   // for its replicas longer than in Redis: those without an offset are not named to them.
   int64_t started_ms_;
   int64_t pinged_periods_ = 0;
-  int64_t alone_since_ms_ = 0;
+  int64_t no_replicas_since_ms_ = 0;
   uint64_t full_syncs_ = 0;
   uint64_t partial_syncs_ = 0;
   uint64_t refused_partial_syncs_ = 0;

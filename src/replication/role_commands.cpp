@@ -103,8 +103,7 @@ bool read_failover_request(CommandContext& ctx, FailoverRequest* request) {
     } else if (order.timeout_ms == 0 && options.word("TIMEOUT", &value)) {
       if (!ctx.read_int64(value, &order.timeout_ms)) return false;
       if (order.timeout_ms > 0) continue;
-      ctx.reply.error("ERR FAILOVER timeout must be greater than 0");
-      return false;
+      return ctx.refuse("ERR FAILOVER timeout must be greater than 0");
     } else if (!order.target && options.left() >= 3 && options.word("TO")) {
       order.target = Failover::Target{.host = std::string(options.next())};
       if (!ctx.read_int64_in(options.next(), INT_MIN, INT_MAX, &number)) return false;
@@ -124,14 +123,10 @@ bool may_fail_over_to(CommandContext& ctx, const Failover::Target& target) {
   const auto found = std::find_if(replicas.begin(), replicas.end(), [&](const Replica* replica) {
     return !replica->rdb_channel && replica->is_at(target.host, target.port);
   });
-  if (found == replicas.end()) {
-    ctx.reply.error("ERR FAILOVER target HOST and PORT is not a replica.");
-    return false;
-  }
-  if ((*found)->state != ReplicaState::kOnline) {
-    ctx.reply.error("ERR FAILOVER target replica is not online.");
-    return false;
-  }
+  if (found == replicas.end())
+    return ctx.refuse("ERR FAILOVER target HOST and PORT is not a replica.");
+  if ((*found)->state != ReplicaState::kOnline)
+    return ctx.refuse("ERR FAILOVER target replica is not online.");
   return true;
 }
 

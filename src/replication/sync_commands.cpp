@@ -30,18 +30,12 @@ constexpr size_t kMaxHostBytes = 255;
 bool may_synchronize(CommandContext& ctx, const Replica& replica) {
   if (ctx.client.has(kClientReplica)) return false;
   const ReplicaRole& role = ctx.server.layer<Replication>().replica_role();
-  if (role.active() && !role.connected()) {
-    ctx.reply.error("NOMASTERLINK Can't SYNC while not connected with my master");
-    return false;
-  }
-  if (ctx.client.pending_output() != 0) {
-    ctx.reply.error("ERR SYNC and PSYNC are invalid with pending output");
-    return false;
-  }
-  if (replica.wants_no_keys && !replica.knows_eof) {
-    ctx.reply.error("ERR Filtered replica requires EOF capability");
-    return false;
-  }
+  if (role.active() && !role.connected())
+    return ctx.refuse("NOMASTERLINK Can't SYNC while not connected with my master");
+  if (ctx.client.pending_output() != 0)
+    return ctx.refuse("ERR SYNC and PSYNC are invalid with pending output");
+  if (replica.wants_no_keys && !replica.knows_eof)
+    return ctx.refuse("ERR Filtered replica requires EOF capability");
   return true;
 }
 
@@ -64,14 +58,9 @@ void sync(CommandContext& ctx) {
 bool take_over(CommandContext& ctx, std::string_view id) {
   ctx.server.log().notice("Failover request received for replid " + std::string(id) + ".");
   ReplicaRole& role = ctx.server.layer<Replication>().replica_role();
-  if (!role.active()) {
-    ctx.reply.error("ERR PSYNC FAILOVER can't be sent to a master.");
-    return false;
-  }
-  if (!base::equal_ignoring_case(id, ctx.server.replication_id())) {
-    ctx.reply.error("ERR PSYNC FAILOVER replid must match my replid.");
-    return false;
-  }
+  if (!role.active()) return ctx.refuse("ERR PSYNC FAILOVER can't be sent to a master.");
+  if (!base::equal_ignoring_case(id, ctx.server.replication_id()))
+    return ctx.refuse("ERR PSYNC FAILOVER replid must match my replid.");
   role.promote();
   ctx.server.log().notice("MASTER MODE enabled (failover request from '" +
                           describe_for_log(ctx.client) + "')");
@@ -97,29 +86,23 @@ void psync(CommandContext& ctx) {
   if (id != "?") replication.count_refused_partial_sync();
   if (replication.may_use_rdb_channel(replica)) return replication.await_rdb_channel(replica);
   if (replica.knows_dual_channel && replication.may_use_dual_channel())
-    return replication.tell_to_open_channel(replica);
+    return replication.offer_channel(replica);
   replication.synchronize(replica);
 }
 
 bool announce_ip(CommandContext& ctx, Replica& replica, std::string_view ip) {
-  if (ip.size() > kMaxHostBytes) {
-    ctx.reply.error("ERR REPLCONF ip-address provided by replica instance is too long: " +
-                    std::to_string(ip.size()) + " bytes");
-    return false;
-  }
+  if (ip.size() > kMaxHostBytes)
+    return ctx.refuse("ERR REPLCONF ip-address provided by replica instance is too long: " +
+                      std::to_string(ip.size()) + " bytes");
   replica.announced_ip = ip;
   return true;
 }
 
 bool announce_node(CommandContext& ctx, Replica& replica, std::string_view id) {
-  if (ctx.server.slot_gate() == nullptr) {
-    ctx.reply.error("ERR This instance has cluster support disabled");
-    return false;
-  }
-  if (!ctx.server.slot_gate()->knows_node(id)) {
-    ctx.reply.error("ERR Unknown node " + std::string(id));
-    return false;
-  }
+  if (ctx.server.slot_gate() == nullptr)
+    return ctx.refuse("ERR This instance has cluster support disabled");
+  if (!ctx.server.slot_gate()->knows_node(id))
+    return ctx.refuse("ERR Unknown node " + std::string(id));
   replica.cluster_node_id = id;
   return true;
 }
@@ -131,10 +114,8 @@ bool announce_filter(CommandContext& ctx, Replica& replica, std::string_view fil
     const size_t end = std::min(filter.find(' '), filter.size());
     const std::string_view word = filter.substr(0, end);
     filter.remove_prefix(std::min(end + 1, filter.size()));
-    if (word != "functions") {
-      ctx.reply.error("ERR Unsupported rdb-filter-only option: " + std::string(word));
-      return false;
-    }
+    if (word != "functions")
+      return ctx.refuse("ERR Unsupported rdb-filter-only option: " + std::string(word));
     with_functions = true;
   }
   replica.wants_no_keys = true;
@@ -150,10 +131,7 @@ bool join_main_client(CommandContext& ctx, Replica& replica, std::string_view te
     return main->client.id == static_cast<uint64_t>(id) &&
            main->state == ReplicaState::kWaitsForChannel;
   });
-  if (!is_known) {
-    ctx.reply.error("ERR Unrecognized RDB client id: " + std::to_string(id));
-    return false;
-  }
+  if (!is_known) return ctx.refuse("ERR Unrecognized RDB client id: " + std::to_string(id));
   replica.main_client_id = static_cast<uint64_t>(id);
   return true;
 }
@@ -163,11 +141,9 @@ bool join_channel(CommandContext& ctx, Replica& replica, std::string_view text) 
   int64_t id = 0;
   if (!ctx.read_int64(text, &id)) return false;
   const auto channel_id = static_cast<uint64_t>(id);
-  if (!replica.told_to_open_channel ||
-      ctx.server.layer<Replication>().waiting_channel(channel_id) == nullptr) {
-    ctx.reply.error("ERR Unrecognized RDB client id: " + std::to_string(id));
-    return false;
-  }
+  if (!replica.was_offered_channel ||
+      ctx.server.layer<Replication>().waiting_channel(channel_id) == nullptr)
+    return ctx.refuse("ERR Unrecognized RDB client id " + std::to_string(id));
   replica.channel_client_id = channel_id;
   return true;
 }
@@ -188,7 +164,7 @@ void follow_masters_clock(CommandContext& ctx, std::string_view state) {
   if (!follow_clock(state, &ctx.server.data_clock()))
     return ctx.server.log().warning("The master's clock cannot be followed: " + std::string(state));
   MasterSession* session = ctx.server.layer<Replication>().replica_role().session();
-  if (session != nullptr) session->clock_told();
+  if (session != nullptr) session->clock_received();
   ctx.server.data_clock_moved();
 }
 
@@ -196,7 +172,7 @@ void follow_masters_clock(CommandContext& ctx, std::string_view state) {
 void exchange_clock(CommandContext& ctx, std::string_view state) {
   if (ctx.client.has(kClientMaster)) return follow_masters_clock(ctx, state);
   if (ctx.client.has(kClientReplica) && state == "?")
-    return ctx.server.layer<Replication>().tell_clock();
+    return ctx.server.layer<Replication>().propagate_clock();
   ctx.reply.error("ERR REPLCONF CLOCK is only for connections between master and replica");
 }
 
@@ -221,7 +197,7 @@ void replconf(CommandContext& ctx) {
       if (is_word(value, "DUAL-CHANNEL")) replica.knows_dual_channel = true;
       if (is_word(value, "CLOCK")) replica.follows_clock = true;
     } else if (is_word(name, "VERSION") && ctx.server.edition().is_valkey()) {
-      replica.told_version = true;
+      replica.announced_version = true;
     } else if (is_word(name, "SET-CLUSTER-NODE-ID") &&
                ctx.server.edition().is_valkey_since({9, 0})) {
       if (!announce_node(ctx, replica, value)) return;

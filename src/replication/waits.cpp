@@ -35,7 +35,7 @@ void ReplicaWaits::block(Client& client, int64_t replicas, int64_t deadline_ms,
   };
   waiting_.push_back({client.id, replicas, std::move(reply)});
   client.wait({.deadline_ms = deadline_ms, .may_unblock = true, .ended = ended});
-  replication_.ask_for_acknowledgements();
+  replication_.request_acknowledgements();
 }
 
 void ReplicaWaits::forget(uint64_t client_id) {
@@ -43,7 +43,7 @@ void ReplicaWaits::forget(uint64_t client_id) {
 }
 
 void ReplicaWaits::serve() {
-  // Whoever is served may make a request that waits again.
+  // A client that is served may send a request that waits again.
   std::vector<Waiting> served;
   std::erase_if(waiting_, [&](Waiting& each) {
     const Client& client = *replication_.server().clients().find(each.client_id);

@@ -1,5 +1,5 @@
-// Clients that wait for replicas to acknowledge their writes (WAIT), or what was written for them
-// before it is done here (CLUSTER SETSLOT of Valkey).
+// Clients that wait for replicas to acknowledge their writes (WAIT), or to acknowledge a request
+// that this server runs only afterwards (CLUSTER SETSLOT as in Valkey).
 #pragma once
 
 #include <cstddef>
@@ -24,8 +24,9 @@ class ReplicaWaits {
   // last by a handler that has replied nothing.
   void wait(server::Client& client, int64_t replicas, int64_t deadline_ms);
   // Blocks the client until `replicas` replicas have acknowledged what its present request writes
-  // to the stream, or until the deadline. `done` is told whether they have, and replies; it is not
-  // called when the client goes. To be called last by a handler that has replied nothing.
+  // to the stream, or until the deadline. `done` gets whether they have, and replies; it is not
+  // called when the client disconnects before. To be called last by a handler that has replied
+  // nothing.
   void wait_for_stream(server::Client& client, size_t replicas, int64_t deadline_ms,
                        std::function<void(bool acknowledged)> done);
   // Replies to clients whose wait is over; to be called when acknowledgements have come.

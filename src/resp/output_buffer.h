@@ -110,7 +110,8 @@ class OutputBuffer {
   void clear() {
     if (capacity_ != 0 || sharing_ != nullptr) release();
   }
-  // Leaves the pool's buffer to others: what is here may stay for long.
+  // Moves the bytes out of the pool's buffer, so that others can use it: for output that may stay
+  // for long.
   void leave_pool();
 
  private:

@@ -1,7 +1,6 @@
 #include "resp/reply_builder.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/text/number.h"
 #include "resp/request_encoder.h"

@@ -33,16 +33,16 @@ class ReplyBuilder {
   explicit ReplyBuilder(OutputBuffer& out) : out_(&out) {}
 
   OutputBuffer& out() { return *out_; }
-  // Writes to another buffer from here on. Marks of the former buffer are invalid, unless the new
-  // one has taken over its contents.
+  // Writes to another buffer from here on. Marks of the former buffer are invalid, unless its
+  // contents were moved to the new one.
   void set_out(OutputBuffer& out) { out_ = &out; }
   // 2 or 3.
   int protocol() const { return protocol_; }
   void set_protocol(int protocol) { protocol_ = protocol; }
   bool is_resp3() const { return protocol_ == 3; }
 
-  // number() writes 17 significant digits, as servers before Redis 7.2 did, instead of as many as
-  // tell the number.
+  // number() writes 17 significant digits, as servers before Redis 7.2 did, instead of the shortest
+  // text that reads back as the number.
   void use_17_digits() { uses_17_digits_ = true; }
 
   void ok() { raw("+OK\r\n"); }

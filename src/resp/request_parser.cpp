@@ -66,7 +66,7 @@ bool is_blank(char c) {
 
 }  // namespace
 
-bool split_words(std::span<char> line, Arguments& words, bool joins_quotes) {
+bool split_words(std::span<char> line, ArgumentVector& words, bool joins_quotes) {
   char* in = line.data();
   char* end = std::find(in, in + line.size(), '\0');
   for (;;) {
@@ -108,7 +108,7 @@ bool split_words(std::span<char> line, Arguments& words, bool joins_quotes) {
 // Every request comes through here: one call, with what it calls inlined.
 [[gnu::flatten]] RequestParser::Status RequestParser::parse(std::span<char> input,
                                                             const Limits& limits,
-                                                            Arguments& arguments,
+                                                            ArgumentVector& arguments,
                                                             size_t* consumed) {
   if (input.empty()) return Status::kIncomplete;
   const size_t first = arguments.size();
@@ -146,7 +146,7 @@ RequestParser::Header RequestParser::read_bulk_size(const char* at, const char* 
 }
 
 RequestParser::Status RequestParser::parse_array(std::span<char> input, const Limits& limits,
-                                                 Arguments& arguments, size_t* consumed) {
+                                                 ArgumentVector& arguments, size_t* consumed) {
   const char* base = input.data();
   const char* end = base + input.size();
   const char* at = base + position_;
@@ -223,7 +223,7 @@ RequestParser::Status RequestParser::parse_array(std::span<char> input, const Li
 }
 
 RequestParser::Status RequestParser::suspend(size_t position, const char* base,
-                                             Arguments& arguments, size_t first) {
+                                             ArgumentVector& arguments, size_t first) {
   position_ = position;
   for (size_t i = first; i < arguments.size(); ++i) {
     remember(static_cast<size_t>(arguments[i].data() - base), arguments[i].size());
@@ -233,7 +233,7 @@ RequestParser::Status RequestParser::suspend(size_t position, const char* base,
 }
 
 RequestParser::Status RequestParser::parse_inline(std::span<char> input, const Limits& limits,
-                                                  Arguments& arguments, size_t* consumed) {
+                                                  ArgumentVector& arguments, size_t* consumed) {
   const char* newline = find_in_line(input.data(), input.data() + input.size(), '\n');
   if (newline == nullptr) {
     if (input.size() > kMaxLine) return fail("too big inline request");

@@ -18,7 +18,7 @@
 
 namespace latchkey::resp {
 
-using Arguments = std::vector<std::string_view>;
+using ArgumentVector = std::vector<std::string_view>;
 
 class RequestParser {
  public:
@@ -39,7 +39,8 @@ class RequestParser {
   // ignored), and *consumed is its size in bytes.
   // kIncomplete: more bytes are needed; call again with the same bytes and more behind them.
   // kError: the stream is invalid from here on; error() says why. `arguments` is unchanged.
-  Status parse(std::span<char> input, const Limits& limits, Arguments& arguments, size_t* consumed);
+  Status parse(std::span<char> input, const Limits& limits, ArgumentVector& arguments,
+               size_t* consumed);
 
   // "Protocol error: ..." after kError.
   std::string_view error() const { return {error_, error_size_}; }
@@ -62,9 +63,9 @@ class RequestParser {
     size_t offset;
     size_t size;
   };
-  Status parse_array(std::span<char> input, const Limits& limits, Arguments& arguments,
+  Status parse_array(std::span<char> input, const Limits& limits, ArgumentVector& arguments,
                      size_t* consumed);
-  Status parse_inline(std::span<char> input, const Limits& limits, Arguments& arguments,
+  Status parse_inline(std::span<char> input, const Limits& limits, ArgumentVector& arguments,
                       size_t* consumed);
   enum class Header : uint8_t { kRead, kIncomplete, kFailed };
   // Read a header that is not as short as most are: of a request, with the number of its arguments,
@@ -73,7 +74,7 @@ class RequestParser {
                                       const char** next);
   [[gnu::noinline]] Header read_bulk_size(const char* at, const char* end, const Limits& limits,
                                           int64_t* size, const char** next);
-  Status suspend(size_t position, const char* base, Arguments& arguments, size_t first);
+  Status suspend(size_t position, const char* base, ArgumentVector& arguments, size_t first);
   void remember(size_t offset, size_t size) {
     partial_.push_back({offset, size});
     partial_bytes_ += size;
@@ -102,6 +103,6 @@ class RequestParser {
 // \t \b \a \xHH and \c escapes, 'single' quotes with \'; a closing quote must be followed by a
 // blank, unless `joins_quotes`: then the word goes on. A NUL ends the line. Decodes in place, which
 // changes only quoted words; the words are views into `line`. False when quotes are unbalanced.
-bool split_words(std::span<char> line, Arguments& words, bool joins_quotes = false);
+bool split_words(std::span<char> line, ArgumentVector& words, bool joins_quotes = false);
 
 }  // namespace latchkey::resp

@@ -3,6 +3,7 @@
 // SCRIPT KILL or FUNCTION KILL, heard meanwhile, stops the script.
 #include <lua.hpp>
 
+#include "base/time_units.h"
 #include "script/debugger.h"
 #include "script/lua/interpreter.h"
 #include "script/script_runner.h"
@@ -60,7 +61,7 @@ void ScriptRunner::interrupt() {
 }
 
 void ScriptRunner::stop_interrupting() {
-  vm_->doubt();
+  vm_->require_probe();
   {
     const std::lock_guard lock(watchdog_.lock());
     lua_sethook(vm_->lua(), nullptr, 0, 0);
@@ -124,7 +125,7 @@ void ScriptRunner::serve_others() {
 
 int64_t ScriptRunner::running_ms() const {
   const uint64_t ticks = base::CycleClock::ticks() - run_.started_ticks;
-  return static_cast<int64_t>(server_.cycle_clock().to_us(ticks)) / 1000;
+  return static_cast<int64_t>(server_.cycle_clock().to_us(ticks)) / base::kUsPerMs;
 }
 
 void ScriptRunner::kill(CommandContext& ctx, Program::Kind kind) {

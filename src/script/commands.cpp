@@ -26,10 +26,10 @@ void evalsha_ro(CommandContext& ctx) {
   ctx.server.layer<Engine>().eval_sha(ctx, /*read_only=*/true);
 }
 
-uint32_t flags_of_eval(Server& server, Words words, uint32_t flags) {
+uint32_t flags_of_eval(Server& server, Arguments words, uint32_t flags) {
   return command_flags_of(server.layer<Engine>().declared_by(words[1]), flags);
 }
-uint32_t flags_of_evalsha(Server& server, Words words, uint32_t flags) {
+uint32_t flags_of_evalsha(Server& server, Arguments words, uint32_t flags) {
   return command_flags_of(server.layer<Engine>().declared_by_sha(words[1]), flags);
 }
 

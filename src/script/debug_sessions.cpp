@@ -4,10 +4,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <string>
 
 #include "base/file.h"
 #include "base/fork.h"
@@ -94,7 +94,7 @@ void DebugSessions::run_here(CommandContext& ctx, std::string_view source,
   {
     net::Connection& connection = *ctx.client.connection();
     DebugConsole console(connection.descriptor(), connection.layer());
-    converse(console, source, evaluate);
+    run_session(console, source, evaluate);
   }
   server_.log().notice("Redis synchronous debugging eval session ended");
   ctx.client.close_after_reply();
@@ -116,18 +116,16 @@ void DebugSessions::run_in_child(CommandContext& ctx, std::string_view source,
   server_.log().notice("Redis forked for debugging eval");
   net::Connection& connection = *ctx.client.connection();
   DebugConsole console(connection.descriptor(), connection.layer());
-  converse(console, source, evaluate);
+  run_session(console, source, evaluate);
   console.write(ctx.client.out());
   server_.log().notice("Lua debugging session child exiting");
   _exit(0);
 }
 
-void DebugSessions::converse(DebugConsole& console, std::string_view source,
-                             const std::function<void()>& evaluate) {
+void DebugSessions::run_session(DebugConsole& console, std::string_view source,
+                                const std::function<void()>& evaluate) {
   Debugger debugger(runner_, console, source);
-  runner_.set_debugger(&debugger);
   evaluate();
-  runner_.set_debugger(nullptr);
   console.say("<endsession>");
   console.send();
 }

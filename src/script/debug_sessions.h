@@ -36,7 +36,8 @@ class DebugSessions {
   // The client's next EVAL is debugged.
   void want(const server::Client& client, Kind kind);
   void want_none(const server::Client& client) { wanted_.erase(client.id); }
-  // Not by a client whose transaction goes on when it is gone: nobody would answer.
+  // False for a client that is closing while its transaction goes on: it would not answer the
+  // debugger.
   bool wanted_by(const server::Client& client) const {
     return !wanted_.empty() && wanted_.contains(client.id) && !client.has(server::kClientClosing);
   }
@@ -51,8 +52,8 @@ class DebugSessions {
                 const std::function<void()>& evaluate);
   void run_in_child(server::CommandContext& ctx, std::string_view source,
                     const std::function<void()>& evaluate);
-  void converse(DebugConsole& console, std::string_view source,
-                const std::function<void()>& evaluate);
+  void run_session(DebugConsole& console, std::string_view source,
+                   const std::function<void()>& evaluate);
   void reap();
 
   server::Server& server_;

@@ -7,6 +7,7 @@
 #include "base/text/number.h"
 #include "base/text/split.h"
 #include "base/text/text.h"
+#include "base/time_units.h"
 #include "script/debug_text.h"
 #include "script/lua/dialect.h"
 #include "script/lua/interpreter.h"
@@ -66,7 +67,13 @@ Debugger::Debugger(ScriptRunner& runner, DebugConsole& console, std::string_view
     : runner_(runner),
       console_(console),
       lines_(base::split_fields(source, '\n')),
-      running_since_us_(runner.server().clock().monotonic_us()) {}
+      running_since_us_(runner.server().clock().monotonic_us()) {
+  runner_.set_debugger(this);
+}
+
+Debugger::~Debugger() {
+  runner_.set_debugger(nullptr);
+}
 
 int Debugger::hook_mask() {
   return LUA_MASKLINE | LUA_MASKCOUNT;
@@ -89,7 +96,7 @@ const char* Debugger::reached(lua_State* lua, lua_Debug* where) {
   console_.say("* Stopped at " + std::to_string(line_) + ", stop reason = " + std::string(reason));
   show_source(line_);
   console_.send();
-  const char* error = converse(lua);
+  const char* error = read_commands(lua);
   running_since_us_ = runner_.server().clock().monotonic_us();
   return error;
 }
@@ -101,12 +108,12 @@ std::string_view Debugger::reason_to_stop(bool at_line) {
     return stepping_ ? "step over" : "";
   }
   const server::Server& server = runner_.server();
-  const int64_t limit_us = int64_t{server.settings().busy_reply_threshold} * 1000;
+  const int64_t limit_us = int64_t{server.settings().busy_reply_threshold} * base::kUsPerMs;
   const int64_t running_us = runner_.server().clock().monotonic_us() - running_since_us_;
   return limit_us > 0 && running_us >= limit_us ? "timeout reached, infinite loop?" : "";
 }
 
-const char* Debugger::converse(lua_State* lua) {
+const char* Debugger::read_commands(lua_State* lua) {
   std::vector<std::string_view> words;
   for (;;) {
     switch (console_.read(&words)) {
@@ -120,14 +127,14 @@ const char* Debugger::converse(lua_State* lua) {
         break;
     }
     if (words.empty()) continue;
-    const Next next = obey(lua, words);
+    const Next next = execute(lua, words);
     if (next == Next::kAbort) return kAborted;
     if (next == Next::kGoOn) return nullptr;
     console_.send();
   }
 }
 
-Debugger::Next Debugger::obey(lua_State* lua, Words words) {
+Debugger::Next Debugger::execute(lua_State* lua, Words words) {
   for (const Command& command : kCommands) {
     const bool is_named = base::equal_ignoring_case(words[0], command.name) ||
                           base::equal_ignoring_case(words[0], command.letter);

@@ -1,5 +1,5 @@
-// The Lua debugger: stops before a line, shows variables, runs code and commands, continues, as its
-// user tells it. The commands and their output are the reference's (redis.io, "Debugging Lua
+// The Lua debugger: stops before a line, shows variables, runs code and commands, and continues, by
+// commands of its user. The commands and their output are the reference's (redis.io, "Debugging Lua
 // scripts in Redis").
 //
 // Everything happens inside the hook that Lua calls before each line of the script.
@@ -22,8 +22,11 @@ class ScriptRunner;
 
 class Debugger {
  public:
-  // All must outlive it. Stops before the first line.
+  // All must outlive it. The runner's debugger as long as it exists; stops before the first line.
   Debugger(ScriptRunner& runner, DebugConsole& console, std::string_view source);
+  ~Debugger();
+  Debugger(const Debugger&) = delete;
+  Debugger& operator=(const Debugger&) = delete;
 
   // The events for lua_sethook (LUA_MASK*), and its instruction count.
   static int hook_mask();
@@ -55,8 +58,8 @@ class Debugger {
   // Why the script stops here; empty when it does not.
   std::string_view reason_to_stop(bool at_line);
   // Executes the user's commands until the script continues. Returns the error to raise, or null.
-  const char* converse(lua_State* lua);
-  Next obey(lua_State* lua, Words words);
+  const char* read_commands(lua_State* lua);
+  Next execute(lua_State* lua, Words words);
 
   Next help(lua_State* lua, Words words);
   Next step(lua_State* lua, Words words);

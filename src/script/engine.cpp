@@ -84,15 +84,15 @@ void Engine::eval_at_once(CommandContext& ctx, bool read_only) {
 }
 
 void Engine::eval_sha(CommandContext& ctx, bool read_only) {
-  constexpr std::string_view kNoScript = "NOSCRIPT No matching script. Please use EVAL.";
   constexpr size_t kShaLength = 40;
   size_t key_count = 0;
   if (debug_sessions_.wanted_by(ctx.client))
     return ctx.reply.error("ERR Please use EVAL instead of EVALSHA for debugging");
-  if (ctx.args[1].size() != kShaLength) return ctx.reply.error(kNoScript);
+  const std::string_view no_script = server::no_script_error(server_.edition());
+  if (ctx.args[1].size() != kShaLength) return ctx.reply.error(no_script);
   if (!ScriptRunner::read_key_count(ctx, &key_count)) return;
   Script* script = cache_.find_sha(ctx.args[1]);
-  if (script == nullptr) return ctx.reply.error(kNoScript);
+  if (script == nullptr) return ctx.reply.error(no_script);
   run(ctx, *script, read_only, key_count);
 }
 

@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "base/text/glob.h"
+#include "base/text/up_to_nul.h"
 #include "script/engine.h"
 #include "script/function_dump.h"
 #include "script/rows.h"
@@ -24,10 +25,10 @@ Functions& functions_of(CommandContext& ctx) {
 
 // Libraries from a file or the master were loaded elsewhere before: their code may run as long as
 // it needs.
-Functions::Patience patience_for(CommandContext& ctx) {
+Functions::TimeLimit time_limit_for(CommandContext& ctx) {
   const bool is_loading = (ctx.server.state() & kStateLoading) != 0;
-  return is_loading || ctx.client.has(kClientMaster) ? Functions::Patience::kEndless
-                                                     : Functions::Patience::kHalfASecond;
+  return is_loading || ctx.client.has(kClientMaster) ? Functions::TimeLimit::kNone
+                                                     : Functions::TimeLimit::kHalfASecond;
 }
 
 void fcall(CommandContext& ctx) {
@@ -37,7 +38,7 @@ void fcall_ro(CommandContext& ctx) {
   functions_of(ctx).call(ctx, /*read_only=*/true);
 }
 
-uint32_t flags_of_fcall(Server& server, Words words, uint32_t flags) {
+uint32_t flags_of_fcall(Server& server, Arguments words, uint32_t flags) {
   return command_flags_of(server.layer<Engine>().functions().declared_by(words[1]), flags);
 }
 
@@ -48,11 +49,12 @@ void function_load(CommandContext& ctx) {
   ArgReader args(ctx.args, 2);
   while (args.left() > 1) {
     if (!args.word("REPLACE"))
-      return ctx.reply.error("ERR Unknown option given: " + std::string(args.next()));
+      return ctx.reply.error("ERR Unknown option given: " +
+                             std::string(base::up_to_nul(args.next())));
     replace = true;
   }
   const base::Result<std::string> name =
-      functions_of(ctx).add(args.next(), replace, patience_for(ctx));
+      functions_of(ctx).add(args.next(), replace, time_limit_for(ctx));
   if (!name) return ctx.reply.error(name.error());
   ctx.events.count(1);
   ctx.reply.bulk(*name);
@@ -93,7 +95,7 @@ void function_restore(CommandContext& ctx) {
     return ctx.reply.error(
         "ERR Wrong restore policy given, value should be either FLUSH, APPEND or REPLACE.");
   }
-  const base::Result<> restored = functions_of(ctx).restore(dump, policy, patience_for(ctx));
+  const base::Result<> restored = functions_of(ctx).restore(dump, policy, time_limit_for(ctx));
   if (!restored) return ctx.reply.error(restored.error());
   ctx.events.count(1);
   ctx.reply.ok();

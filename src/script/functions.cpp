@@ -11,6 +11,7 @@
 #include "script/lua/lua_deprecated.h"
 #include "script/redis_api.h"
 #include "script/shebang.h"
+#include "server/emulation/valkey_words.h"
 #include "server/server.h"
 
 namespace latchkey::script {
@@ -72,19 +73,37 @@ uint32_t Functions::declared_by(std::string_view function) const {
 
 // --- Loading ------------------------------------------------------------------------------------
 
+// While it exists the code that runs is that of a library: it sees the globals for loading, and the
+// functions that it registers are added to the library.
+class [[nodiscard]] Functions::LoadScope {
+ public:
+  LoadScope(Functions& functions, FunctionLibrary& library) : functions_(functions) {
+    functions_.loading_ = &library;
+    functions_.interpreter_->show_globals(functions_.load_globals_);
+  }
+  ~LoadScope() {
+    functions_.interpreter_->show_globals(Interpreter::kAllGlobals);
+    functions_.loading_ = nullptr;
+  }
+  LoadScope(const LoadScope&) = delete;
+  LoadScope& operator=(const LoadScope&) = delete;
+
+ private:
+  Functions& functions_;
+};
+
 base::Result<> Functions::run_code(FunctionLibrary& library, std::string_view code,
-                                   Patience patience) {
+                                   TimeLimit limit) {
   Interpreter& lua = vm();
   const base::Result<int> chunk = lua.compile(code);
   if (!chunk) return base::fail("ERR Error compiling function: " + chunk.error());
-  loading_ = &library;
-  lua.show_globals(load_globals_);
-  const int64_t limit_ms = patience == Patience::kEndless ? 0 : kLoadLimitMs;
+  const int64_t limit_ms = limit == TimeLimit::kNone ? 0 : kLoadLimitMs;
   base::Result<> result;
-  if (!runner_.run_library(lua, *chunk, limit_ms))
-    result = base::fail("ERR Error registering functions: " + lua.take_error().text);
-  lua.show_globals(Interpreter::kAllGlobals);
-  loading_ = nullptr;
+  {
+    const LoadScope scope(*this, library);
+    if (!runner_.run_library(lua, *chunk, limit_ms))
+      result = base::fail(server::registration_error(server_.edition(), lua.take_error().text));
+  }
   lua.clear_stack();
   lua.forget(*chunk);
   // Most of the memory that loading takes is garbage afterwards.
@@ -94,13 +113,13 @@ base::Result<> Functions::run_code(FunctionLibrary& library, std::string_view co
 }
 
 base::Result<std::shared_ptr<FunctionLibrary>> Functions::compile(std::string_view text,
-                                                                  Patience patience) {
+                                                                  TimeLimit limit) {
   base::Result<LibraryHeader> header = parse_library_header(text);
   if (!header) return header.failure();
   auto library = std::make_shared<FunctionLibrary>();
   library->name = std::move(header->name);
   library->code = text;
-  base::Result<> ran = run_code(*library, header->code, patience);
+  base::Result<> ran = run_code(*library, header->code, limit);
   std::vector<int> callbacks;
   for (const Function& function : library->functions) callbacks.push_back(function.callback);
   library->compiled =
@@ -113,12 +132,12 @@ base::Result<std::shared_ptr<FunctionLibrary>> Functions::compile(std::string_vi
   return library;
 }
 
-base::Result<std::string> Functions::add(std::string_view code, bool replace, Patience patience) {
+base::Result<std::string> Functions::add(std::string_view code, bool replace, TimeLimit limit) {
   base::Result<LibraryHeader> header = parse_library_header(code);
   if (!header) return header.failure();
   if (!replace && store_.find_library(header->name) != nullptr)
     return base::fail(FunctionStore::library_exists(header->name));
-  base::Result<std::shared_ptr<FunctionLibrary>> library = compile(code, patience);
+  base::Result<std::shared_ptr<FunctionLibrary>> library = compile(code, limit);
   if (!library) return library.failure();
   // Changes the store itself: a copy would cost O(libraries).
   const FunctionStore::Library old = store_.remove(header->name);
@@ -131,7 +150,7 @@ base::Result<std::string> Functions::add(std::string_view code, bool replace, Pa
 }
 
 base::Result<> Functions::load(std::string_view code, bool replace) {
-  if (base::Result<std::string> added = add(code, replace, Patience::kEndless); !added)
+  if (base::Result<std::string> added = add(code, replace, TimeLimit::kNone); !added)
     return added.failure();
   return {};
 }
@@ -153,13 +172,13 @@ void Functions::flush(bool in_background) {
 
 // --- Dumps --------------------------------------------------------------------------------------
 
-base::Result<> Functions::restore(std::string_view dump, RestorePolicy policy, Patience patience) {
+base::Result<> Functions::restore(std::string_view dump, RestorePolicy policy, TimeLimit limit) {
   base::Result<std::vector<std::string>> codes = read_function_dump(
       dump, server_.debug_settings().skip_checksums, persist::newest_dump_version(server_));
   if (!codes) return codes.failure();
   FunctionStore restored;
   for (const std::string& code : *codes) {
-    base::Result<std::shared_ptr<FunctionLibrary>> library = compile(code, patience);
+    base::Result<std::shared_ptr<FunctionLibrary>> library = compile(code, limit);
     if (!library) return library.failure();
     if (base::Result<> added = restored.add(*library); !added) return added;
   }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -44,13 +45,13 @@ class Functions final : public server::FunctionLibraries {
   uint32_t declared_by(std::string_view function) const;
 
   // How long the code of a library may run.
-  enum class Patience : uint8_t {
+  enum class TimeLimit : uint8_t {
     kHalfASecond,
-    kEndless,  // for libraries loaded elsewhere before: from a file, by the master
+    kNone,  // for libraries loaded elsewhere before: from a file, by the master
   };
 
   // FUNCTION LOAD. The library's name, or the error, from "ERR " on.
-  base::Result<std::string> add(std::string_view code, bool replace, Patience patience);
+  base::Result<std::string> add(std::string_view code, bool replace, TimeLimit limit);
   // FUNCTION DELETE. False when there is no such library.
   bool remove(std::string_view library);
   // Drops all libraries and their Lua VM. With `in_background` another thread frees them.
@@ -59,7 +60,7 @@ class Functions final : public server::FunctionLibraries {
   enum class RestorePolicy : uint8_t { kFlush, kAppend, kReplace };
   // FUNCTION RESTORE: `dump` as FUNCTION DUMP makes it. When it fails, nothing has changed. The
   // error is a reply, from "ERR " on.
-  base::Result<> restore(std::string_view dump, RestorePolicy policy, Patience patience);
+  base::Result<> restore(std::string_view dump, RestorePolicy policy, TimeLimit limit);
 
   void add_figures(server::ScriptFigures* figures) const;
 
@@ -75,9 +76,11 @@ class Functions final : public server::FunctionLibraries {
   Interpreter& vm();
   // Drops a VM that is not sound, and loads the libraries into a new one.
   void renew();
+  class LoadScope;
+
   // Compiles a library and runs its code, which registers its functions.
-  base::Result<std::shared_ptr<FunctionLibrary>> compile(std::string_view text, Patience patience);
-  base::Result<> run_code(FunctionLibrary& library, std::string_view code, Patience patience);
+  base::Result<std::shared_ptr<FunctionLibrary>> compile(std::string_view text, TimeLimit limit);
+  base::Result<> run_code(FunctionLibrary& library, std::string_view code, TimeLimit limit);
 
   server::Server& server_;
   ScriptRunner& runner_;

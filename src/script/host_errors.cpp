@@ -2,7 +2,6 @@
 
 #include <cstring>
 #include <lua.hpp>
-#include <string>
 
 #include "script/lua/interpreter.h"
 #include "server/emulation/valkey_words.h"
@@ -11,7 +10,8 @@ namespace latchkey::script {
 
 namespace {
 
-// Its address is the key in Lua's registry that tells of Valkey's words.
+// Its address is the key in Lua's registry that says whether errors are worded as Valkey words
+// them.
 constexpr char kValkeyKey = 0;
 
 void* valkey_key() {

@@ -143,7 +143,7 @@ struct RedisApi {
     self.client_.out().clear();
     // Lua would catch what is thrown where memory cannot be had, and leave the command half done:
     // the process ends by it, as it does outside of scripts.
-    [&]() noexcept { self.run_shown_command(self.words_); }();
+    [&]() noexcept { self.run_debugged_command(self.words_); }();
     const std::string_view reply = self.reply_bytes();
     const bool failed = reply.front() == '-';
     // Lua's stack is bounded, and the arguments may fill it.
@@ -198,7 +198,9 @@ struct RedisApi {
       return raise_error(lua, "ERR First argument must be a number (log level).");
     const int level = as_int32(lua_tonumber(lua, 1));
     if (level < 0 || level >= static_cast<int>(std::size(kLogLevels))) {
-      return raise_error(lua, "ERR Invalid log level.");
+      return raise_error(lua, runner(lua).server_.edition().has({7, 2})
+                                  ? "ERR Invalid log level."
+                                  : "ERR Invalid debug level.");
     }
     // Values without a text are left out.
     lua_pushliteral(lua, "");
@@ -227,8 +229,11 @@ struct RedisApi {
   }
 
   static int set_repl(lua_State* lua) {
-    if (lua_gettop(lua) != 1)
-      return raise_error(lua, "ERR redis.set_repl() requires one argument.");
+    if (lua_gettop(lua) != 1) {
+      return raise_error(lua, runner(lua).server_.edition().has({7, 2})
+                                  ? "ERR redis.set_repl() requires one argument."
+                                  : "ERR redis.set_repl() requires two arguments.");
+    }
     const int targets = as_int32(lua_tonumber(lua, 1));
     if ((targets & ~server::kPropagateToAll) != 0) {
       return raise_error(
@@ -320,6 +325,9 @@ void add_redis_library(Interpreter& interpreter, ScriptRunner& runner, Program::
     interpreter.add_table("server");
   }
   interpreter.add_table("redis");
+  if (edition.has({7, 4}, {8, 0})) return;
+  lua_pushnil(lua);
+  interpreter.set_global("os");
 }
 
 void push_load_library(lua_State* lua, ScriptRunner& runner) {

@@ -1,9 +1,9 @@
 #include "script/reply_writer.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <lua.hpp>
 #include <string>
+#include <string_view>
 
 #include "script/lua/interpreter.h"
 #include "script/lua/lua_numbers.h"

@@ -6,7 +6,6 @@
 // those of SCRIPT LOAD stay until SCRIPT FLUSH.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <list>

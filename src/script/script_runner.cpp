@@ -43,7 +43,42 @@ uint32_t flags_to_start(const Program& program, uint32_t command_flags) {
   return (program.flags & kDeclared) != 0 ? command_flags_of(program.flags, command_flags) : 0;
 }
 
+// While it exists the VM knows where the stack of the current task ends. Does nothing without a
+// task, whose `end` is null.
+class [[nodiscard]] StackLimit {
+ public:
+  StackLimit(Interpreter& vm, const void* end) : vm_(end != nullptr ? &vm : nullptr) {
+    if (vm_ != nullptr) vm_->set_stack_limit(end);
+  }
+  ~StackLimit() {
+    if (vm_ != nullptr) vm_->set_stack_limit(nullptr);
+  }
+  StackLimit(const StackLimit&) = delete;
+  StackLimit& operator=(const StackLimit&) = delete;
+
+ private:
+  Interpreter* vm_;
+};
+
 }  // namespace
+
+// While it exists the runner runs code of that VM; afterwards nothing runs.
+class [[nodiscard]] ScriptRunner::RunScope {
+ public:
+  RunScope(ScriptRunner& runner, Interpreter& vm) : runner_(runner) {
+    runner_.run_ = {};
+    runner_.vm_ = &vm;
+  }
+  ~RunScope() {
+    runner_.run_.program = nullptr;
+    runner_.run_.is_library = false;
+  }
+  RunScope(const RunScope&) = delete;
+  RunScope& operator=(const RunScope&) = delete;
+
+ private:
+  ScriptRunner& runner_;
+};
 
 ScriptRunner::ScriptRunner(Server& server)
     : server_(server),
@@ -57,25 +92,18 @@ bool ScriptRunner::read_key_count(CommandContext& ctx, size_t* count,
                                   std::string_view not_a_number) {
   int64_t number = 0;
   if (!ctx.read_int64(ctx.args[2], &number, not_a_number)) return false;
-  if (number > static_cast<int64_t>(ctx.args.size() - kFirstKey)) {
-    ctx.reply.error("ERR Number of keys can't be greater than number of args");
-    return false;
-  }
-  if (number < 0) {
-    ctx.reply.error("ERR Number of keys can't be negative");
-    return false;
-  }
+  if (number > static_cast<int64_t>(ctx.args.size() - kFirstKey))
+    return ctx.refuse("ERR Number of keys can't be greater than number of args");
+  if (number < 0) return ctx.refuse("ERR Number of keys can't be negative");
   *count = static_cast<size_t>(number);
   return true;
 }
 
 bool ScriptRunner::may_run(CommandContext& ctx, const Program& program, bool read_only) {
   if ((program.flags & kNoCluster) != 0) {
-    server_.cluster_audit().unfit();
-    if (server_.in_cluster()) {
-      ctx.reply.error("ERR Can not run script on cluster, 'no-cluster' flag is set.");
-      return false;
-    }
+    server_.cluster_audit().count_incompatible();
+    if (server_.in_cluster())
+      return ctx.refuse("ERR Can not run script on cluster, 'no-cluster' flag is set.");
   }
   const bool is_declared = (program.flags & kDeclared) != 0;
   if (!is_declared && (server_.state() & kStateStale) == 0) [[likely]]
@@ -87,8 +115,7 @@ bool ScriptRunner::may_run(CommandContext& ctx, const Program& program, bool rea
   const Admission answer =
       admit(server_, {Origin::kScriptStart, ctx.client, ctx.command, ctx.args, &script});
   if (answer.verdict == Admission::Verdict::kRun) return true;
-  ctx.reply.error(answer.error);
-  return false;
+  return ctx.refuse(answer.error);
 }
 
 void ScriptRunner::push_table(Arguments values) {
@@ -131,8 +158,7 @@ size_t ScriptRunner::lua_memory_limit() const {
 bool ScriptRunner::run_watched(int function, int arguments, int64_t limit_ms) {
   run_.started_ticks = base::CycleClock::ticks();
   vm_->memory().set_limit(lua_memory_limit());
-  const void* stack_end = server_.tasks().stack_end();
-  if (stack_end != nullptr) vm_->set_stack_limit(stack_end);
+  const StackLimit stack_limit(*vm_, server_.tasks().stack_end());
   if (debugger_ != nullptr) [[unlikely]]
     return run_debugged(function, arguments);
   const int interrupt_after = run_.is_library ? 0 : interrupt_after_;
@@ -140,7 +166,6 @@ bool ScriptRunner::run_watched(int function, int arguments, int64_t limit_ms) {
     lua_sethook(vm_->lua(), on_interrupt, LUA_MASKCOUNT, interrupt_after);
   watchdog_.begin(limit_ms);
   const bool succeeded = vm_->run(function, arguments);
-  if (stack_end != nullptr) vm_->set_stack_limit(nullptr);
   if (watchdog_.end() || run_.killed || interrupt_after != 0) [[unlikely]]
     stop_interrupting();
   return succeeded;
@@ -155,7 +180,7 @@ bool ScriptRunner::run_debugged(int function, int arguments) {
 
 void ScriptRunner::run(CommandContext& ctx, Interpreter& vm, const Program& program, bool read_only,
                        size_t key_count) {
-  run_ = {};
+  const RunScope scope(*this, vm);
   // What a master sends and what is loaded is run whatever the memory is, also in scripts.
   run_.call.out_of_memory = !ctx.client.has(kClientMaster | kClientInternal) &&
                             (server_.state() & kStateMemoryLimit) != 0 &&
@@ -165,7 +190,8 @@ void ScriptRunner::run(CommandContext& ctx, Interpreter& vm, const Program& prog
     return ctx.reply.error("ERR The arguments of the script are larger than Lua can hold");
   // What its commands do is written.
   ctx.propagate_nothing();
-  vm_ = &vm;
+  // redis.set_repl holds until the program ends.
+  const Propagation::TargetScope targets(server_.propagation(), kPropagateToAll);
   begin(ctx, program, read_only);
   const bool slots_matter = (server_.state() & (kStateCluster | kStateClusterAudit)) != 0;
   if (slots_matter && key_count > 0) run_.call.slot = store::key_slot(ctx.args[kFirstKey]);
@@ -188,17 +214,12 @@ void ScriptRunner::run(CommandContext& ctx, Interpreter& vm, const Program& prog
   vm.clear_stack();
   client_.out().clear();
   vm.collect_garbage();
-  run_.program = nullptr;
-  server_.propagation().restrict_targets(kPropagateToAll);
 }
 
 bool ScriptRunner::run_library(Interpreter& vm, int function, int64_t limit_ms) {
-  run_ = {};
+  const RunScope scope(*this, vm);
   run_.is_library = true;
-  vm_ = &vm;
-  const bool succeeded = run_watched(function, 0, limit_ms);
-  run_.is_library = false;
-  return succeeded;
+  return run_watched(function, 0, limit_ms);
 }
 
 void ScriptRunner::reply_error(CommandContext& ctx, const Program& program) {
@@ -230,7 +251,7 @@ void ScriptRunner::run_command(Arguments words) {
   dispatcher.run_for_script(client_, *command, words, run_.call);
 }
 
-void ScriptRunner::run_shown_command(Arguments words) {
+void ScriptRunner::run_debugged_command(Arguments words) {
   if (debugger_ == nullptr) [[likely]]
     return run_command(words);
   const uint64_t calls = client_.total_commands;
@@ -240,7 +261,7 @@ void ScriptRunner::run_shown_command(Arguments words) {
 }
 
 void ScriptRunner::run_debugger_command(Arguments words) {
-  run_shown_command(words);
+  run_debugged_command(words);
   client_.out().clear();
 }
 

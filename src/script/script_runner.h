@@ -61,8 +61,8 @@ class ScriptRunner {
   // Runs a program for the request that names it, and replies.
   void run(server::CommandContext& ctx, Interpreter& vm, const Program& program, bool read_only,
            size_t key_count);
-  // Runs the code of a library, which calls no commands. It is stopped when it takes longer than
-  // this; 0: never. As Interpreter::run.
+  // Runs the code of a library, which calls no commands, as Interpreter::run(). Stops it after
+  // `limit_ms`; 0: never.
   bool run_library(Interpreter& vm, int function, int64_t limit_ms);
 
   // SCRIPT KILL and FUNCTION KILL, which come while what runs lets other clients be served: it
@@ -72,7 +72,8 @@ class ScriptRunner {
   // --- For the debugger -------------------------------------------------------------------------
 
   server::Server& server() { return server_; }
-  // While there is one it is told what runs, and may stop it; others wait however long that takes.
+  // While there is a debugger it sees each command and may stop the program; other clients wait
+  // however long that takes.
   void set_debugger(Debugger* debugger) { debugger_ = debugger; }
   Debugger* debugger() const { return debugger_; }
   // Runs a command as one of the script. REQUIRES: a debugger, running().
@@ -101,6 +102,8 @@ class ScriptRunner {
     uint64_t started_ticks = 0;  // of base::CycleClock
   };
 
+  class RunScope;
+
   // The last checks before a program runs; false with an error sent.
   bool may_run(server::CommandContext& ctx, const Program& program, bool read_only);
   void begin(server::CommandContext& ctx, const Program& program, bool read_only);
@@ -115,12 +118,12 @@ class ScriptRunner {
   // client's output.
   void run_command(server::Arguments words);
   void reject(server::Command* command, std::string_view error);
-  // The same, before the eyes of the debugger if there is one.
-  void run_shown_command(server::Arguments words);
+  // As run_command(), and shows the command and its reply to the debugger if there is one.
+  void run_debugged_command(server::Arguments words);
   // The reply in the script client's output, as one piece. Valid until the output is cleared.
   std::string_view reply_bytes();
 
-  // The watchdog's word, on its thread: interrupt the script.
+  // Called by the watchdog on its thread: sets the hook that interrupts the script.
   void interrupt();
   static void on_interrupt(lua_State* lua, lua_Debug*);
   static void on_debugger_hook(lua_State* lua, lua_Debug* where);
@@ -147,7 +150,7 @@ class ScriptRunner {
   Watchdog watchdog_;
 };
 
-// How busy scripts are spoken of to clients.
+// The BUSY error while a program of that kind runs.
 std::string_view busy_error(Program::Kind kind);
 
 }  // namespace latchkey::script

@@ -212,7 +212,7 @@ Result<> known_sentinel(Sentinel& sentinel, Words words) {
   if (master == nullptr) return fail(kNoSuchMaster);
   int port = 0;
   if (!read_port(words[2], &port)) return fail(kInvalidPort);
-  // Without an id it will tell it by its first hello message.
+  // Without an id: its first hello message will have it.
   if (words.size() < 4) return {};
   const Address address = sentinel.make_address(words[1], port);
   if (!may_keep(sentinel, address)) return fail("Wrong hostname or port for sentinel.");

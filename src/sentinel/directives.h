@@ -1,9 +1,8 @@
-// The directives `sentinel ...` of the configuration file, which is also where a Sentinel keeps its
-// state: whom it knows, its epochs, its votes.
+// The directives `sentinel ...` of the configuration file. A Sentinel keeps its state there too:
+// the instances that it knows, its epochs, its votes.
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -14,12 +13,12 @@ namespace latchkey::sentinel {
 class Sentinel;
 struct Master;
 
-// Takes over what the directives say, in whatever order they stand, up to one that is wrong.
+// Applies the directives, in any order, up to the first one that is wrong.
 base::Result<void, server::ConfigError> apply_directives(
     const std::vector<server::DeferredDirective>& directives, Sentinel* sentinel);
 
-// The lines that say the settings and the state; those that are as they would be without are left
-// out. `edition`: in whose words.
+// The lines of the settings and the state, without defaults. `edition`: whose names of directives
+// they use.
 std::vector<std::string> directive_lines(Sentinel& sentinel, const server::Edition& edition = {});
 
 // Whether a file can be run as a script.

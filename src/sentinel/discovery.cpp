@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/time_units.h"
 #include "sentinel/sentinel.h"
 
 namespace latchkey::sentinel {
@@ -10,11 +11,11 @@ using base::LogLevel;
 
 // ---- INFO
 
-void Discovery::take_info(Instance& instance, const std::string& text) {
+void Discovery::process_info(Instance& instance, const std::string& text) {
   const InfoReply info = parse_info(text);
   instance.info = text;
   note_process(instance, info.run_id);
-  // Who says no role is no server that can be judged: what is known of it stays.
+  // An INFO without a role changes nothing.
   if (!info.role) return;
   instance.info_received_ms = sentinel_.now_ms();
   if (instance.kind == Kind::kMaster && *info.role == Role::kMaster)
@@ -23,7 +24,7 @@ void Discovery::take_info(Instance& instance, const std::string& text) {
   note_role(instance, *info.role);
   if (sentinel_.in_tilt() || instance.kind != Kind::kReplica) return;
   auto& replica = static_cast<Replica&>(instance);
-  correct(replica);
+  reconfigure(replica);
   follow_reconfiguration(replica);
 }
 
@@ -43,7 +44,7 @@ void Discovery::note_process(Instance& instance, const std::string& run_id) {
 }
 
 void Discovery::note_replicas(Master& master, const InfoReply& info) {
-  master.knows_failover = info.tells_failover_state;
+  master.knows_failover = info.has_failover_state;
   bool found = false;
   for (const InfoReply::Replica& said : info.replicas) {
     const Address address = sentinel_.make_address(said.host, said.port);
@@ -57,8 +58,7 @@ void Discovery::note_replicas(Master& master, const InfoReply& info) {
 }
 
 void Discovery::note_replica(Replica& replica, const InfoReply& info) {
-  constexpr int64_t kSecondMs = 1000;
-  replica.master_link_down_ms = info.master_link_down_s.value_or(0) * kSecondMs;
+  replica.master_link_down_ms = info.master_link_down_s.value_or(0) * base::kMsPerSecond;
   const std::string host = info.master_host.value_or(replica.master_host);
   const int port = info.master_port.value_or(replica.master_port);
   if (host != replica.master_host || port != replica.master_port) {
@@ -100,10 +100,10 @@ bool Discovery::follows(const Replica& replica, const Address& address) const {
   return sentinel_.make_address(replica.master_host, replica.master_port) == address;
 }
 
-void Discovery::correct(Replica& replica) {
+void Discovery::reconfigure(Replica& replica) {
   Master& master = replica.master;
   const int64_t now = sentinel_.now_ms();
-  const auto tell = [&](std::string_view event) {
+  const auto send = [&](std::string_view event) {
     if (!replica.link->is_connected()) return;
     sentinel_.probes().send_replicaof(replica, &master.address);
     sentinel_.event(LogLevel::kNotice, event, replica);
@@ -117,7 +117,7 @@ void Discovery::correct(Replica& replica) {
     const int64_t wait_ms = sentinel_.periods().publish * 4;
     if (!replica.has(kPromoted) && is_sane(master) && was_up_for(replica, wait_ms) &&
         now - replica.role_reported_ms > wait_ms) {
-      tell("+convert-to-slave");
+      send("+convert-to-slave");
     }
     return;
   }
@@ -127,7 +127,7 @@ void Discovery::correct(Replica& replica) {
   }
   const int64_t wait_ms = master.failover_timeout_ms;
   if (is_sane(master) && was_up_for(replica, wait_ms) && now - replica.master_changed_ms > wait_ms)
-    tell("+fix-slave-config");
+    send("+fix-slave-config");
 }
 
 void Discovery::follow_reconfiguration(Replica& replica) {
@@ -147,7 +147,7 @@ void Discovery::follow_reconfiguration(Replica& replica) {
 
 // ---- Hello messages
 
-void Discovery::take_hello(std::string_view text) {
+void Discovery::process_hello(std::string_view text) {
   const auto hello = parse_hello(text);
   if (!hello || hello->id == sentinel_.id()) return;
   Master* const master = sentinel_.find_master(hello->master_name);
@@ -219,7 +219,7 @@ void Discovery::adopt_configuration(Master& master, PeerSentinel& from, const He
   sentinel_.event(LogLevel::kWarning, "+config-update-from", from);
   if (!(old == address)) {
     sentinel_.failover().announce_switch(master, old, address);
-    sentinel_.tell_reconfig_script(master, /*leads=*/false, old, address);
+    sentinel_.run_reconfig_script(master, /*is_leader=*/false, old, address);
   }
   sentinel_.move_master(master, address);
 }

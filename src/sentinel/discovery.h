@@ -1,5 +1,5 @@
-// What a Sentinel learns: from INFO, a server's role, its replicas and how they follow; from hello
-// messages, the other Sentinels, and where a master is by now.
+// Processes what instances say. INFO has a server's role, its replicas and the state of their
+// links; hello messages have the other Sentinels, and newer addresses of masters.
 #pragma once
 
 #include <string>
@@ -16,19 +16,19 @@ class Discovery {
  public:
   explicit Discovery(Sentinel& sentinel) : sentinel_(sentinel) {}
 
-  // A reply to INFO.
-  void take_info(Instance& instance, const std::string& text);
-  // A hello message, by whatever way; what cannot be read, and what is said of unknown masters, is
-  // ignored.
-  void take_hello(std::string_view text);
+  // Processes a reply to INFO.
+  void process_info(Instance& instance, const std::string& text);
+  // Processes a hello message, from a subscription or from PUBLISH. Malformed ones, and those about
+  // unknown masters, are ignored.
+  void process_hello(std::string_view text);
 
  private:
   void note_process(Instance& instance, const std::string& run_id);
   void note_replicas(Master& master, const InfoReply& info);
   void note_replica(Replica& replica, const InfoReply& info);
   void note_role(Instance& instance, Role role);
-  // What a replica should be told that does not do what it should.
-  void correct(Replica& replica);
+  // Sends SLAVEOF to a replica whose role or master is not what the configuration says.
+  void reconfigure(Replica& replica);
   void follow_reconfiguration(Replica& replica);
   bool is_sane(const Master& master);
   bool was_up_for(const Instance& instance, int64_t period_ms);

@@ -41,7 +41,8 @@ std::string Election::winner(Master& master, uint64_t epoch) {
       return left.second < right.second;
     });
   };
-  // This Sentinel votes for whoever is ahead, else for itself, if it has not voted yet.
+  // If this Sentinel has not voted yet, it votes for the candidate with the most votes, or for
+  // itself if there are none.
   vote(master, epoch, votes.empty() ? sentinel_.id() : most()->first);
   if (!master.leader.empty() && master.leader_epoch == epoch) ++votes[master.leader];
   if (votes.empty()) return {};

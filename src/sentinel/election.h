@@ -1,6 +1,6 @@
-// Which Sentinel fails a master over: the one that has, in an epoch, the votes of the majority of
-// all Sentinels that are known, and of as many as the quorum. Each votes once in an epoch and
-// master, for the first that asks, and writes that down before it says so.
+// Elects the Sentinel that fails a master over. It needs, in one epoch, the votes of the majority
+// of all known Sentinels, and at least as many as the quorum. Each Sentinel has one vote per epoch
+// and master, gives it to the first candidate that asks, and saves it before it replies.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@ class Election {
  public:
   explicit Election(Sentinel& sentinel) : sentinel_(sentinel) {}
 
-  // Votes for `candidate`, if this Sentinel has not voted in that epoch. Master::leader and
-  // Master::leader_epoch tell its last vote.
+  // Votes for `candidate`, if this Sentinel has not voted in that epoch. Its last vote is in
+  // Master::leader and Master::leader_epoch.
   void vote(Master& master, uint64_t epoch, const std::string& candidate);
-  // The id of whom the Sentinels have elected; empty while nobody is.
+  // The id of the elected Sentinel; empty: none is elected yet.
   std::string winner(Master& master, uint64_t epoch);
 
  private:

@@ -4,6 +4,7 @@
 #include <ctime>
 #include <string>
 
+#include "base/time_units.h"
 #include "sentinel/sentinel.h"
 
 namespace latchkey::sentinel {
@@ -16,9 +17,9 @@ bool Failover::start_if_needed(Master& master) {
   if (!master.has(kOdown) || master.has(kFailover)) return false;
   const int64_t pause_ms = master.failover_timeout_ms * 2;
   if (sentinel_.now_ms() - master.failover_started_ms < pause_ms) {
-    if (master.failover_delay_told_ms == master.failover_started_ms) return false;
-    master.failover_delay_told_ms = master.failover_started_ms;
-    const time_t at = (master.failover_started_ms + pause_ms) / 1000;
+    if (master.failover_delay_logged_ms == master.failover_started_ms) return false;
+    master.failover_delay_logged_ms = master.failover_started_ms;
+    const time_t at = (master.failover_started_ms + pause_ms) / base::kMsPerSecond;
     char text[32] = "";
     tm local{};
     localtime_r(&at, &local);
@@ -51,7 +52,7 @@ void Failover::force(Master& master) {
 void Failover::coordinate(Master& master) {
   start(master);
   master.set(kCoordinated, true);
-  sentinel_.judgement().ask_others(master, /*at_once=*/true);
+  sentinel_.failure_detector().ask_others(master, /*at_once=*/true);
 }
 
 void Failover::abort(Master& master, std::string_view event) {
@@ -182,7 +183,7 @@ void Failover::promoted(Master& master, Replica& replica) {
   sentinel_.event(LogLevel::kWarning, "+promoted-slave", replica);
   if ((sentinel_.simulated_failures() & kCrashAfterPromotion) != 0) return sentinel_.host().crash();
   sentinel_.event(LogLevel::kWarning, "+failover-state-reconf-slaves", master);
-  sentinel_.tell_reconfig_script(master, /*leads=*/true, master.address, replica.address);
+  sentinel_.run_reconfig_script(master, /*is_leader=*/true, master.address, replica.address);
   Probes::hello_soon(master);
 }
 
@@ -194,8 +195,8 @@ void Failover::reconfigure_replicas(Master& master) {
   for (const auto& [name, replica] : master.replicas) {
     if (busy >= master.parallel_syncs) break;
     if (replica->has(kPromoted | kReconfDone)) continue;
-    // It may not have got the command; it is told again when this Sentinel finds that it follows
-    // somebody else.
+    // It may not have received the command; Discovery sends SLAVEOF again when its INFO names
+    // another master.
     if (replica->has(kReconfSent) &&
         now - replica->reconf_sent_ms > sentinel_.periods().replica_reconf_timeout) {
       sentinel_.event(LogLevel::kNotice, "-slave-reconf-sent-timeout", *replica);
@@ -227,7 +228,7 @@ void Failover::detect_end(Master& master) {
   sentinel_.event(LogLevel::kWarning, "+failover-end", master);
   enter(master, FailoverState::kUpdateConfig);
   if (!late) return;
-  // Those that are left are told without regard to parallel-syncs.
+  // The remaining replicas are sent SLAVEOF at once, whatever parallel-syncs says.
   for (const auto& [name, replica] : master.replicas) {
     if (replica->has(kPromoted | kReconfDone | kReconfSent) || !replica->link->is_connected())
       continue;
@@ -260,7 +261,7 @@ std::shared_ptr<Replica> Failover::choose_replica(const Master& master) {
     if (left.priority != right.priority) return left.priority < right.priority;
     if (left.replication_offset != right.replication_offset)
       return left.replication_offset > right.replication_offset;
-    // Who has not said its id comes last.
+    // A replica whose id is unknown comes last.
     if (left.run_id.empty() != right.run_id.empty()) return right.run_id.empty();
     return base::lower_case(left.run_id) < base::lower_case(right.run_id);
   };

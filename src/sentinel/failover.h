@@ -1,5 +1,5 @@
-// The failover of a master, by the Sentinel that was elected: it chooses a replica, promotes it,
-// tells the others to follow it, and then calls it the master.
+// The failover of a master, by the elected Sentinel: it selects a replica, promotes it, makes the
+// other replicas follow it, and then updates the configuration.
 //
 //     none -> wait_start -> select_slave -> send_slaveof_noone -> wait_promotion
 //          -> reconf_slaves -> update_config -> none
@@ -15,6 +15,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <string_view>
 
 #include "sentinel/instance.h"
 
@@ -24,23 +26,23 @@ class Sentinel;
 
 class Failover {
  public:
-  // How far apart the attempts of several Sentinels are at most.
+  // The longest random delay by which the attempts of several Sentinels are spread.
   static constexpr uint64_t kLongestDelayMs = 1000;
 
   explicit Failover(Sentinel& sentinel) : sentinel_(sentinel) {}
 
-  // Begins one if the master is objectively down, none is in progress, and the last attempt, of
-  // whomever, is twice the failover-timeout ago. Says whether one was begun.
+  // Starts a failover if the master is objectively down, none is in progress, and the last attempt
+  // of any Sentinel began at least twice the failover-timeout ago. Returns whether it did.
   bool start_if_needed(Master& master);
-  // Begins one without asking the others. REQUIRES: none is in progress.
+  // Starts a failover without an election. REQUIRES: none is in progress.
   void force(Master& master);
-  // Begins one that the master makes by itself. REQUIRES: none is in progress.
+  // Starts a coordinated failover. REQUIRES: none is in progress.
   void coordinate(Master& master);
-  // Takes the next step, if it is time.
+  // Takes the next step of a failover, if it is due.
   void advance(Master& master);
-  // The replica that is to be promoted says that it is a master now.
+  // Called when the promoted replica reports the role of a master.
   void promoted(Master& master, Replica& replica);
-  // The master does not hand over.
+  // Called when the master has refused a coordinated failover.
   void refused(Master& master);
   // The promoted replica becomes the master. REQUIRES: state kUpdateConfig.
   void finish(Master& master);

@@ -33,7 +33,7 @@ bool read_port(std::string_view text, int* port) {
 }
 
 bool read_epoch(std::string_view text, uint64_t* epoch) {
-  return base::parse_uint64(text, epoch) && *epoch <= kMaxToldEpoch;
+  return base::parse_uint64(text, epoch) && *epoch <= kMaxReceivedEpoch;
 }
 
 bool is_host(std::string_view text) {

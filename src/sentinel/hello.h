@@ -1,5 +1,6 @@
-// The message by which Sentinels find each other and agree on who is a master's address, sent to
-// the channel __sentinel__:hello of masters and replicas, and to each other by PUBLISH:
+// The message by which Sentinels discover each other and agree on the address of a master. They
+// publish it to the channel __sentinel__:hello of masters and replicas, and send it to each other
+// by PUBLISH:
 //
 //     ip,port,id,current epoch,master's name,its ip,its port,its configuration epoch
 #pragma once
@@ -11,11 +12,12 @@
 
 namespace latchkey::sentinel {
 
-// The greatest epoch that is taken from others. Epochs are signed in the replies of votes, and this
-// Sentinel counts on from what others say.
-inline constexpr int64_t kMaxToldEpoch = INT64_MAX / 2;
-// What it may have counted to since, so that a file may have it.
-inline constexpr int64_t kMaxKeptEpoch = kMaxToldEpoch + (int64_t{1} << 48);
+// The greatest epoch that is accepted from other Sentinels. Epochs are signed in the replies of
+// votes, and this Sentinel increments the epochs that it receives.
+inline constexpr int64_t kMaxReceivedEpoch = INT64_MAX / 2;
+// The greatest epoch that is accepted from the configuration file: this Sentinel may have
+// incremented a received one since.
+inline constexpr int64_t kMaxKeptEpoch = kMaxReceivedEpoch + (int64_t{1} << 48);
 
 inline constexpr std::string_view kHelloChannel = "__sentinel__:hello";
 

@@ -1,4 +1,4 @@
-// What a Sentinel needs of the process around it. Tests have one on virtual time.
+// The interface of a Sentinel to its process. Tests implement it on virtual time.
 #pragma once
 
 #include <cstdint>

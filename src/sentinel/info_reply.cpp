@@ -1,7 +1,8 @@
 #include "sentinel/info_reply.h"
 
+#include <algorithm>
+
 #include "base/text/number.h"
-#include "sentinel/address.h"
 #include "sentinel/hello.h"
 
 namespace latchkey::sentinel {
@@ -55,7 +56,7 @@ void read_field(std::string_view name, std::string_view value, InfoReply* info) 
   } else if (names_replica(name)) {
     read_replica(value, info);
   } else if (name == "master_failover_state") {
-    info->tells_failover_state = true;
+    info->has_failover_state = true;
   } else if (name == "master_host") {
     if (!value.empty()) info->master_host = value;
   } else if (name == "master_port") {

@@ -21,7 +21,7 @@ struct InfoReply {
   std::optional<Role> role;
   // Of a master: its replicas.
   std::vector<Replica> replicas;
-  bool tells_failover_state = false;  // as those do that know the command FAILOVER
+  bool has_failover_state = false;  // as those do that know the command FAILOVER
   // Of a replica.
   std::optional<std::string> master_host;
   std::optional<int> master_port;
@@ -32,7 +32,7 @@ struct InfoReply {
   std::optional<bool> announced;
 };
 
-// The most replicas of one reply that are looked at.
+// Further replicas in one reply are ignored.
 inline constexpr size_t kMaxReplicas = 4096;
 
 // Linear in the text.

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/text/text.h"
 #include "sentinel/address.h"
@@ -97,7 +98,7 @@ struct PeerSentinel final : Instance {
 
   Master& master;
   int64_t last_hello_ms = 0;
-  int64_t last_judgement_ms = 0;  // when it was last heard whether the master is down
+  int64_t master_down_reply_ms = 0;  // when it was last heard whether the master is down
   // Whom it has voted for; empty: nobody that is known.
   std::string leader;
   uint64_t leader_epoch = 0;
@@ -150,7 +151,7 @@ struct Master final : Instance {
   int64_t failover_state_changed_ms = 0;
   // When a failover was begun, by this Sentinel or by one that it has voted for.
   int64_t failover_started_ms = 0;
-  int64_t failover_delay_told_ms = 0;  // failover_started_ms when the delay was logged
+  int64_t failover_delay_logged_ms = 0;  // failover_started_ms when the delay was logged
   uint64_t failover_epoch = 0;
   std::shared_ptr<Replica> promoted;
   int64_t rebooted_ms = 0;

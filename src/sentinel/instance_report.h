@@ -1,4 +1,4 @@
-// What SENTINEL MASTER, REPLICAS and SENTINELS reply of an instance.
+// The reply of SENTINEL MASTER, REPLICAS and SENTINELS about one instance.
 #pragma once
 
 #include <string>

@@ -1,6 +1,5 @@
 #include "sentinel/link.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace latchkey::sentinel {
@@ -73,7 +72,7 @@ void Link::take_message(const Reply& reply) {
     --replies_to_skip_;
     return;
   }
-  // Who may not subscribe hears nothing: the link does not count as connected then.
+  // Without the subscription no messages arrive, so the link does not count as connected.
   if (reply.is(Reply::Type::kError)) return close_messages();
   if (!reply.is(Reply::Type::kArray) || reply.elements.size() != 3) return;
   if (reply.elements[0].text != "message" || !reply.elements[2].is_text()) return;

@@ -41,7 +41,7 @@ namespace {
 void publish(CommandContext& ctx) {
   if (ctx.args[1] != kHelloChannel)
     return ctx.reply.error("ERR Only HELLO messages are accepted by Sentinel instances.");
-  ctx.server.layer<SentinelServer>().sentinel().discovery().take_hello(ctx.args[2]);
+  ctx.server.layer<SentinelServer>().sentinel().discovery().process_hello(ctx.args[2]);
   ctx.reply.integer(1);
 }
 

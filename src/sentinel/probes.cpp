@@ -78,7 +78,7 @@ void Probes::reconnect(Instance& instance) {
       const auto alive = known.lock();
       if (alive == nullptr) return;
       alive->link->last_message_ms = sentinel_.now_ms();
-      sentinel_.discovery().take_hello(message);
+      sentinel_.discovery().process_hello(message);
     };
     if (!link.open_messages(network, address, now, on_message)) return;
     introduce(instance, /*for_messages=*/true);
@@ -101,7 +101,8 @@ void Probes::send_due(Instance& instance) {
     const auto& replica = static_cast<Replica&>(instance);
     // It may be promoted soon, or has been told to follow another master.
     const bool matters = replica.master.has(kOdown | kFailover) || replica.master_link_down_ms != 0;
-    if (matters) info_period = std::min<int64_t>(info_period, 1000);
+    constexpr int64_t kShortPeriodMs = 1000;
+    if (matters) info_period = std::min(info_period, kShortPeriodMs);
   }
   const int64_t ping_period = std::min(instance.down_after_ms, periods.ping);
   if (instance.kind != Kind::kSentinel && instance.info_asked != link.generation() &&
@@ -122,13 +123,13 @@ void Probes::send_ping(Instance& instance) {
   Link& link = *instance.link;
   const int64_t now = sentinel_.now_ms();
   link.send({command_of(instance, "PING")}, [this, known = weak(instance)](const Reply& reply) {
-    if (const auto alive = known.lock()) took_ping_reply(*alive, reply);
+    if (const auto alive = known.lock()) process_ping_reply(*alive, reply);
   });
   link.last_ping_ms = now;
   if (link.unanswered_ping_ms == 0) link.unanswered_ping_ms = now;
 }
 
-void Probes::took_ping_reply(Instance& instance, const Reply& reply) {
+void Probes::process_ping_reply(Instance& instance, const Reply& reply) {
   Link& link = *instance.link;
   const int64_t now = sentinel_.now_ms();
   link.last_pong_ms = now;
@@ -157,7 +158,7 @@ void Probes::send_info(Instance& instance) {
     const auto alive = known.lock();
     if (alive == nullptr) return;
     alive->info_asked = 0;
-    if (reply.is(Reply::Type::kBulk)) sentinel_.discovery().take_info(*alive, reply.text);
+    if (reply.is(Reply::Type::kBulk)) sentinel_.discovery().process_info(*alive, reply.text);
   });
 }
 
@@ -198,7 +199,7 @@ void Probes::send_replicaof(Instance& instance, const Address* address) {
   link.send({command_of(instance, "EXEC")});
 }
 
-// Clients have to ask a Sentinel again who the master is.
+// Disconnects clients, so that they ask a Sentinel for the address of the master.
 void Probes::send_kill_clients(Instance& instance) {
   for (const std::string_view type : {"normal", "pubsub"})
     instance.link->send({command_of(instance, "CLIENT"), "KILL", "TYPE", type});
@@ -210,8 +211,8 @@ void Probes::send_failover(Master& master, const Replica& to, int64_t timeout_ms
   const std::string port = std::to_string(to.address.port);
   const std::string timeout = std::to_string(timeout_ms);
   link.send({command_of(master, "MULTI")});
-  // FAILOVER itself pauses writes only until the role is another, and clients are told of that
-  // later.
+  // FAILOVER itself pauses writes only until the role has changed, and clients learn the new
+  // address later.
   link.send({command_of(master, "CLIENT"), "PAUSE", timeout, "WRITE"});
   link.send({command_of(master, "FAILOVER"), "TO", host, port, "TIMEOUT", timeout});
   link.send({command_of(master, "EXEC")},

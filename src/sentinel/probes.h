@@ -1,10 +1,8 @@
-// What a Sentinel sends to every instance: it connects again and again, sends PING, to masters and
-// replicas INFO, and hello messages; and what follows from the replies to PING.
+// Keeps the connections to every instance, sends PING and hello messages to it, and INFO to masters
+// and replicas; handles the replies to PING.
 #pragma once
 
 #include <memory>
-#include <string>
-#include <string_view>
 
 #include "sentinel/instance.h"
 
@@ -20,7 +18,7 @@ class Probes {
   void reconnect(Instance& instance);
   // Sends what is due.
   void send_due(Instance& instance);
-  // Tells an instance of this Sentinel and of the master that it belongs to.
+  // Sends a hello message: this Sentinel, and the master that the instance belongs to.
   void send_hello(Instance& instance);
   // Has hello messages sent at the next tick through all instances of the master.
   static void hello_soon(Master& master);
@@ -30,7 +28,8 @@ class Probes {
   // Has the master hand over to that replica within this time, during which it takes no writes; if
   // it does not, Failover::refused() is called. REQUIRES: link->is_connected().
   void send_failover(Master& master, const Replica& to, int64_t timeout_ms);
-  // The end of that for both servers: writes go on, and clients have to ask who the master is.
+  // Ends a coordinated failover on either server: unpauses writes, and disconnects clients so that
+  // they ask for the master's address.
   void send_failover_end(Instance& instance);
   // The master keeps its role, if it has it still, and writes go on.
   void send_failover_abort(Master& master);
@@ -38,7 +37,7 @@ class Probes {
  private:
   void send_ping(Instance& instance);
   void send_info(Instance& instance);
-  void took_ping_reply(Instance& instance, const Reply& reply);
+  void process_ping_reply(Instance& instance, const Reply& reply);
   void introduce(Instance& instance, bool for_messages);
   void send_kill_clients(Instance& instance);
   // A pointer for callbacks, which may come when the instance is gone.

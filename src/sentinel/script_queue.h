@@ -1,5 +1,5 @@
-// The scripts that tell people and programs of events: notification-script and
-// client-reconfig-script. They run one after the other as they came, up to sixteen at a time.
+// Runs the scripts of notification-script and client-reconfig-script, in the order in which they
+// were added, up to sixteen at a time.
 //
 // A script that ends with status 1, or by a signal, is run again after a while that doubles each
 // time, ten times at most. One that runs too long is killed, which counts as a signal. When many
@@ -11,6 +11,8 @@
 #include <functional>
 #include <list>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sentinel/settings.h"
@@ -27,11 +29,11 @@ class ScriptQueue {
   class Launcher {
    public:
     virtual ~Launcher() = default;
-    // Starts a process; 0 when that fails. Its end is told to ended().
+    // Starts a process; 0 when that fails. Its end is reported by ended().
     virtual int64_t start(const std::vector<std::string>& words) = 0;
     virtual void kill(int64_t pid) = 0;
   };
-  // Told of what went wrong, as an event of this type.
+  // Called when a script has failed, with the type and the message of an event.
   using OnFailure = std::function<void(std::string_view type, const std::string& message)>;
 
   struct Job {

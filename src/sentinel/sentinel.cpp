@@ -14,7 +14,7 @@ Sentinel::Sentinel(Host& host)
       last_tick_ms_(host.now_ms()),
       probes_(*this),
       discovery_(*this),
-      judgement_(*this),
+      failure_detector_(*this),
       election_(*this),
       failover_(*this) {}
 
@@ -43,13 +43,13 @@ void Sentinel::handle(Instance& instance) {
     tilt_since_ms_ = 0;
     event_text(LogLevel::kWarning, "-tilt", nullptr, "#tilt mode exited");
   }
-  judgement_.check_subjectively(instance);
+  failure_detector_.check_subjectively(instance);
   if (instance.kind != Kind::kMaster) return;
   auto& master = static_cast<Master&>(instance);
-  judgement_.check_objectively(master);
-  if (failover_.start_if_needed(master)) judgement_.ask_others(master, /*at_once=*/true);
+  failure_detector_.check_objectively(master);
+  if (failover_.start_if_needed(master)) failure_detector_.ask_others(master, /*at_once=*/true);
   failover_.advance(master);
-  judgement_.ask_others(master, /*at_once=*/false);
+  failure_detector_.ask_others(master, /*at_once=*/false);
 }
 
 void Sentinel::handle_master(Master& master) {
@@ -193,10 +193,10 @@ void Sentinel::event_text(LogLevel level, std::string_view type, Instance* about
   if (!script.empty()) host_.run_script({script, std::string(type), message});
 }
 
-void Sentinel::tell_reconfig_script(const Master& master, bool leads, const Address& from,
-                                    const Address& to) {
+void Sentinel::run_reconfig_script(const Master& master, bool is_leader, const Address& from,
+                                   const Address& to) {
   if (master.reconfig_script.empty()) return;
-  host_.run_script({master.reconfig_script, master.name, leads ? "leader" : "observer", "start",
+  host_.run_script({master.reconfig_script, master.name, is_leader ? "leader" : "observer", "start",
                     announced_host(from), std::to_string(from.port), announced_host(to),
                     std::to_string(to.port)});
 }

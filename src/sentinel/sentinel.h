@@ -1,15 +1,16 @@
-// One Sentinel: the masters that it watches, their replicas, and the other Sentinels that watch
-// them; it elects, with the others, who promotes a replica in place of a master that is down.
+// One Sentinel: the masters that it monitors, their replicas, and the other Sentinels that monitor
+// them. With the other Sentinels it elects a leader, which promotes a replica in place of a master
+// that is down.
 //
 // The algorithm is described at
 // https://redis.io/docs/latest/operate/oss_and_stack/management/sentinel/. Its parts share this
 // class and reach each other only through it:
 //
-//     Probes     connections, PING, INFO and hello messages to every instance, and the replies
-//     Discovery  what INFO and hello messages say: replicas, Sentinels, newer configurations
-//     Judgement  who is down, for this Sentinel (SDOWN) and for the quorum (ODOWN)
-//     Election   votes, one an epoch, and who has won
-//     Failover   the state machine of a failover, and who may be promoted
+//     Probes           connections, PING, INFO and hello messages to every instance
+//     Discovery        what INFO and hello messages say: replicas, Sentinels, new configurations
+//     FailureDetector  instances that are down for this Sentinel (SDOWN), or its quorum (ODOWN)
+//     Election         votes, one per epoch, and the elected Sentinel
+//     Failover         the state machine of a failover, and the replicas that may be promoted
 //
 // Everything happens at tick() or when a reply or a message comes. It knows no sockets, no clock
 // and no file: see Host. Several live side by side in one process. Not thread-safe.
@@ -20,14 +21,15 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/log.h"
 #include "sentinel/discovery.h"
 #include "sentinel/election.h"
 #include "sentinel/failover.h"
+#include "sentinel/failure_detector.h"
 #include "sentinel/host.h"
 #include "sentinel/instance.h"
-#include "sentinel/judgement.h"
 #include "sentinel/probes.h"
 #include "sentinel/settings.h"
 
@@ -58,8 +60,8 @@ class Sentinel {
   unsigned simulated_failures() const { return simulated_failures_; }
   void simulate_failures(unsigned bits) { simulated_failures_ = bits; }
 
-  // Between tilt_since_ms() and that plus Periods::tilt this Sentinel mistrusts its sense of time,
-  // and judges nobody: a tick came much later than it should have, or time went back.
+  // Tilt mode, for Periods::tilt after tilt_since_ms(): a tick came much later than it should have,
+  // or time went back, so this Sentinel does not trust its clock and finds no instance down.
   bool in_tilt() const { return tilt_since_ms_ != 0; }
   int64_t tilt_since_ms() const { return tilt_since_ms_; }
   uint64_t tilts() const { return tilts_; }
@@ -67,7 +69,7 @@ class Sentinel {
   Probes& probes() { return probes_; }
   Discovery& discovery() { return discovery_; }
   Election& election() { return election_; }
-  Judgement& judgement() { return judgement_; }
+  FailureDetector& failure_detector() { return failure_detector_; }
   Failover& failover() { return failover_; }
 
   // --- Instances --------------------------------------------------------------------------------
@@ -88,20 +90,22 @@ class Sentinel {
   PeerSentinel& add_sentinel(Master& master, const std::string& id, const Address& address);
   // Forgets the replicas and the state of the master, and, unless told otherwise, the Sentinels.
   void reset(Master& master, bool keep_sentinels);
-  // Has the master be at another address: the others of its replicas stay, and it becomes one.
+  // Changes the address of the master. Its former address becomes a replica, and the other replicas
+  // stay.
   void move_master(Master& master, Address to);
   // down-after-milliseconds is a setting of a master that holds for all that belong to it.
   void set_down_after(Master& master, int64_t down_after_ms);
 
-  // The address of the master as clients and other Sentinels are told: of the promoted replica from
-  // its promotion on.
+  // The address of the master that clients and other Sentinels get: that of the promoted replica
+  // from its promotion on.
   static const Address& current_address(const Master& master);
-  // The host of an address as others are told; the name as well while it could not be resolved.
+  // The host of an address that clients and other Sentinels get; the name if it could not be
+  // resolved.
   const std::string& announced_host(const Address& address) const {
     return settings_.announce_hostnames || address.ip.empty() ? address.hostname : address.ip;
   }
 
-  // --- Telling ----------------------------------------------------------------------------------
+  // --- Events -----------------------------------------------------------------------------------
 
   // Logs an event, publishes it, and runs the master's notification script if it is a warning. The
   // message is about an instance, followed by `more`:
@@ -113,13 +117,13 @@ class Sentinel {
   // The same with any text; `about` may be null.
   void event_text(base::LogLevel level, std::string_view type, Instance* about,
                   const std::string& message);
-  // Tells the master's reconfiguration script of its new address. `leads`: this Sentinel has failed
-  // it over.
-  void tell_reconfig_script(const Master& master, bool leads, const Address& from,
-                            const Address& to);
+  // Runs the master's client-reconfig-script with its new address. `is_leader`: this Sentinel has
+  // failed it over.
+  void run_reconfig_script(const Master& master, bool is_leader, const Address& from,
+                           const Address& to);
 
-  // Writes the file. To be called before others are told what depends on it. False when that has
-  // failed, which is logged.
+  // Writes the configuration file. To be called before a message that depends on it is sent. False,
+  // with the reason logged, on failure.
   bool save() { return host_.save(); }
   // Takes over a greater epoch that another Sentinel has, and writes the file.
   void adopt_epoch(uint64_t epoch);
@@ -143,7 +147,7 @@ class Sentinel {
   Masters masters_;
   Probes probes_;
   Discovery discovery_;
-  Judgement judgement_;
+  FailureDetector failure_detector_;
   Election election_;
   Failover failover_;
 };

@@ -158,7 +158,7 @@ void is_master_down_by_addr(CommandContext& ctx) {
   int64_t epoch = 0;
   constexpr std::string_view kNoInteger = "ERR value is not an integer or out of range";
   if (!ctx.read_int64_in(ctx.args[3], INT32_MIN, INT32_MAX, &port, kNoInteger)) return;
-  if (!ctx.read_int64_in(ctx.args[4], 0, kMaxToldEpoch, &epoch, kNoInteger)) return;
+  if (!ctx.read_int64_in(ctx.args[4], 0, kMaxReceivedEpoch, &epoch, kNoInteger)) return;
   const std::string candidate(ctx.args[5]);
   Master* const found = sentinel.find_master_at(ctx.args[2], static_cast<int>(port));
   const bool down = found != nullptr && found->has(kSdown) && !sentinel.in_tilt();
@@ -349,13 +349,13 @@ constexpr CommandRow row(const char* name, Handler handler, SyntaxLine syntax, c
           .extras = extras};
 }
 
-void find_set_secrets(const Config&, Words words, std::vector<size_t>* positions) {
+void find_set_secrets(const Config&, Arguments words, std::vector<size_t>* positions) {
   for (size_t i = 3; i + 1 < words.size(); ++i) {
     if (base::equal_ignoring_case(words[i], "auth-pass")) positions->push_back(i + 1);
   }
 }
 
-void find_config_secrets(const Config&, Words words, std::vector<size_t>* positions) {
+void find_config_secrets(const Config&, Arguments words, std::vector<size_t>* positions) {
   for (size_t i = 3; i + 1 < words.size(); ++i) {
     if (base::equal_ignoring_case(words[i], "sentinel-pass")) positions->push_back(i + 1);
   }

@@ -1,14 +1,16 @@
 #include "sentinel/sentinel_server.h"
 
-#include <arpa/inet.h>
 #include <netdb.h>
 #include <unistd.h>
 #include <uv.h>
 
 #include <array>
+#include <cerrno>
 #include <csignal>
-#include <cstdlib>
+#include <cstring>
+#include <utility>
 
+#include "base/time_units.h"
 #include "sentinel/directives.h"
 #include "server/client/pubsub.h"
 #include "server/observe/info.h"
@@ -90,7 +92,7 @@ void SentinelServer::tick() {
 // ---- Host
 
 int64_t SentinelServer::now_ms() {
-  return server_.clock().wall_us() / 1000;
+  return server_.clock().wall_us() / base::kUsPerMs;
 }
 
 uint64_t SentinelServer::random_below(uint64_t bound) {
@@ -219,7 +221,7 @@ void SentinelServer::write_info(InfoText& text) {
   text.field("sentinel_masters", masters.size());
   text.field("sentinel_tilt", sentinel_.in_tilt() ? 1 : 0);
   text.field("sentinel_tilt_since_seconds",
-             sentinel_.in_tilt() ? (now - sentinel_.tilt_since_ms()) / 1000 : -1);
+             sentinel_.in_tilt() ? (now - sentinel_.tilt_since_ms()) / base::kMsPerSecond : -1);
   text.field("sentinel_total_tilt", sentinel_.tilts());
   text.field("sentinel_running_scripts", scripts_.running());
   text.field("sentinel_scripts_queue_length", scripts_.jobs().size());

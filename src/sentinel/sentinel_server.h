@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -29,10 +30,10 @@ class SentinelServer final : private Host, private ScriptQueue::Launcher {
   explicit SentinelServer(server::Server& server);
   ~SentinelServer() override;
 
-  // Takes over what the configuration says. Fails when one of the directives is wrong, or the file
+  // Applies the directives of the configuration. Fails when one of them is wrong, or the file
   // cannot be written. To be called once all layers are there.
   base::Result<void, server::ConfigError> start();
-  // Begins to watch the masters.
+  // Begins to monitor the masters.
   void run();
 
   Sentinel& sentinel() { return sentinel_; }

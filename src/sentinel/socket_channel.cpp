@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "net/address_text.h"
+#include "resp/request_encoder.h"
 #include "server/process/secure_transport.h"
 #include "server/server.h"
 
@@ -35,25 +37,14 @@ void SocketChannel::connected(net::Connection* connection) {
 }
 
 void SocketChannel::send(std::span<const std::string_view> words) {
-  std::string request = '*' + std::to_string(words.size()) + "\r\n";
-  for (const std::string_view word : words) {
-    request.append("$").append(std::to_string(word.size())).append("\r\n");
-    request.append(word).append("\r\n");
-  }
-  if (connection_ == nullptr) {
-    waiting_ += request;
-    return;
-  }
-  connection_->out().append(request);
+  if (connection_ == nullptr) return resp::append_request(&waiting_, words);
+  connection_->out().append(resp::encode_request(words));
   connection_->flush();
 }
 
 std::string SocketChannel::local_ip() {
   if (connection_ == nullptr) return {};
-  const std::string& address = connection_->local_address();
-  std::string ip = address.substr(0, address.rfind(':'));
-  if (ip.starts_with('[') && ip.ends_with(']')) ip = ip.substr(1, ip.size() - 2);
-  return ip;
+  return std::string(net::ip_of(connection_->local_address()));
 }
 
 size_t SocketChannel::on_input(std::span<char> bytes) {

@@ -92,12 +92,27 @@ void Expiry::work_on_timer() {
   if (timer_runs_) timer_->start(done ? kIntervalMs : kPauseMs);
 }
 
+// While it exists, keys past their deadline are not there for expire_due(), which otherwise would
+// leave them where DEBUG SET-ALLOW-ACCESS-EXPIRED shows them.
+class [[nodiscard]] Expiry::HideScope {
+ public:
+  explicit HideScope(Expiry& expiry) : expiry_(expiry), outer_(expiry.shows_expired_) {
+    if (outer_) expiry_.show_expired(false);
+  }
+  ~HideScope() {
+    if (outer_) expiry_.show_expired(true);
+  }
+  HideScope(const HideScope&) = delete;
+  HideScope& operator=(const HideScope&) = delete;
+
+ private:
+  Expiry& expiry_;
+  bool outer_;
+};
+
 bool Expiry::work() {
-  if (!shows_expired_) return work_on_due();
-  show_expired(false);
-  const bool done = work_on_due();
-  show_expired(true);
-  return done;
+  const HideScope hide_expired(*this);
+  return work_on_due();
 }
 
 bool Expiry::work_on_due() {

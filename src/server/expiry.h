@@ -1,8 +1,8 @@
-// Expiry: removes keys whose deadline has passed, also those that nobody asks for. Each removal is
-// propagated as a deletion, whoever came upon the key.
+// Expiry: removes keys whose deadline has passed, also those that no command looks up. Each removal
+// is propagated as a deletion, whether Expiry or a lookup has found the key.
 //
-// The store's wheels of deadlines say which keys are due, so a look at nothing due costs a few
-// loads, and a server without deadlines sleeps. Work is done in slices between other work.
+// The store's wheels of deadlines list the keys that are due, so work() costs a few loads when
+// there are none, and a server without deadlines sleeps. Work is done in slices between other work.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ class Expiry final : public store::ExpiryObserver {
   // DEBUG SET-ACTIVE-EXPIRE.
   void enable(bool on) { enabled_ = on; }
   bool is_enabled() const { return enabled_; }
-  // DEBUG SET-ALLOW-ACCESS-EXPIRED: whether what has expired, and work() has not removed, is there
-  // as if it had not.
+  // DEBUG SET-ALLOW-ACCESS-EXPIRED: whether commands see keys that have expired until work()
+  // removes them.
   void show_expired(bool on);
   bool shows_expired() const { return shows_expired_; }
 
@@ -35,11 +35,11 @@ class Expiry final : public store::ExpiryObserver {
   // waiting for longer than they should. False when there is more to do.
   bool work();
 
-  // At the end of a turn of the loop: sets the timer going when there is a first deadline. Costs a
-  // comparison when nothing has changed.
+  // At the end of a turn of the loop: starts the timer when there are deadlines. Costs a comparison
+  // when nothing has changed.
   void turn_ended();
-  // Deadlines may have come without changes that are counted: a dataset was loaded.
-  void look_again() { changes_seen_ = kNothingSeen; }
+  // Has turn_ended() look for deadlines again although no change was counted: a dataset was loaded.
+  void rescan() { changes_seen_ = kNothingSeen; }
 
   // store::ExpiryObserver
   void key_expiring(store::Keyspace& keyspace, std::string_view key) override;
@@ -48,6 +48,7 @@ class Expiry final : public store::ExpiryObserver {
 
  private:
   static constexpr uint64_t kNothingSeen = UINT64_MAX;  // no count of changes
+  class HideScope;
 
   void propagate_expired_key(const store::Keyspace& keyspace, std::string_view key);
   void propagate_expired_fields(const store::Keyspace& keyspace, std::string_view key,

@@ -1,5 +1,5 @@
 // The function libraries of the server, as persistence and replication see them: text that is
-// written with the dataset and loaded with it. Told by the layer of scripts
+// written with the dataset and loaded with it. The layer of scripts implements it
 // (Server::set_functions).
 #pragma once
 

@@ -1,8 +1,8 @@
 // The layers above a server (scripts, persistence, replication, ...), found by their types.
 //
-// A server owns its layers without knowing what they are: they know the server, and the commands
-// that they bring find them here. What the server has to ask of a layer stands in an interface of
-// its own (SlotGate, FaultInjector, LockClaims, ...).
+// A server owns its layers without knowing their types. Commands find their layer here by its type.
+// When the server has to call a layer, it declares an interface that the layer implements
+// (SlotGate, FaultInjector, LockClaims, ...).
 //
 // They are destroyed in the reverse order of their adding, so that a layer may use those that were
 // added before it. Looking one up compares a pointer for each that was added before it.
@@ -32,7 +32,7 @@ class Layers {
     layers_.push_back({&kType<Layer>, std::move(layer)});
   }
 
-  // Destroys it, unless somebody else owns it too. Nothing when there is none.
+  // Destroys it, unless it has another owner as well. Does nothing when there is none.
   template <typename Layer>
   void remove() {
     std::erase_if(layers_, [](const Added& added) { return added.type == &kType<Layer>; });

@@ -1,8 +1,9 @@
-// MemoryLimit: keeps the server within maxmemory by giving up keys as maxmemory-policy says.
+// MemoryLimit: keeps the server within maxmemory by evicting keys according to maxmemory-policy.
 //
-// Room is made before a command runs, for as long as maxmemory-eviction-tenacity allows; what is
-// left to do is done between other work. While something large is being freed in the background
-// nothing else is given up, and commands run as long as memory goes faster than they take it.
+// Keys are evicted before a command runs, for as long as maxmemory-eviction-tenacity allows; the
+// rest is done between other work. While something large is being freed in the background no
+// further keys are evicted, and commands run as long as memory is freed faster than they allocate
+// it.
 #pragma once
 
 #include <cstddef>
@@ -21,25 +22,24 @@ class MemoryLimit {
  public:
   explicit MemoryLimit(Server& server);
 
-  // False when memory is short and there is nothing to give up.
+  // Evicts keys until memory is within its limit. False when it is not and no key can be evicted.
   bool make_room();
-  // Whether it was so when room was to be made last, and memory is over its limit still. What the
-  // request that runs has taken itself since is no reason to refuse it anything.
+  // Whether the last make_room() returned false, and memory is still over its limit. Memory that
+  // the running request itself has allocated since is no reason to refuse it anything.
   bool is_short() const;
-  // The same, but not in the middle of what is going on.
+  // As make_room(), after the request that is being run.
   void make_room_soon();
 
-  // Gives up this key, which must exist.
+  // Evicts this key, which must exist.
   void evict_key(store::Keyspace& keyspace, std::string_view key);
 
-  // Whether nothing is to be done before a command: memory is below its limit, and was when it was
-  // looked at last. Costs a few loads. REQUIRES: maxmemory is set.
+  // Whether make_room() has nothing to do: memory is below its limit, and was at the last check.
+  // Costs a few loads. REQUIRES: maxmemory is set.
   bool has_room() const;
-  // Whether what is counted is more than maxmemory, which is set.
+  // Whether memory, less not_counted(), is more than maxmemory, which is set.
   bool is_exceeded() const;
-  // Bytes that eviction does not look at: what waits to leave for replicas and for the append-only
-  // file, and what clients that were closed for their memory were being sent. Costs a look at each
-  // replica.
+  // Bytes that do not count for eviction: pending output to replicas and to the append-only file,
+  // and to clients that were closed for their memory. O(replicas).
   size_t not_counted() const;
   // For how long memory has been over its limit by now, in microseconds.
   int64_t current_excess_us() const;
@@ -49,9 +49,8 @@ class MemoryLimit {
   bool try_to_make_room();
   bool evict();
   bool evict_one();
-  // Waits until used_memory() is without what has been handed to the background. Where that takes
-  // longer than a moment, and memory does not grow, it is false at once, and memory is looked at
-  // again in a millisecond.
+  // Waits until the background thread has freed what was queued. When that takes longer than a
+  // moment, and memory does not grow, it returns false, and eviction goes on in a millisecond.
   bool await_freeing();
   bool frees_much() const;
   void note_excess(bool exceeded);
@@ -59,7 +58,7 @@ class MemoryLimit {
   Server& server_;
   std::unique_ptr<net::Timer> timer_;  // null without a loop
   store::Evictor evictor_;
-  bool was_short_ = false;  // by the answer of make_room()
+  bool was_short_ = false;  // the last make_room() returned false
   // Bytes, while memory is over its limit and something large is being freed; otherwise SIZE_MAX.
   size_t least_used_ = SIZE_MAX;
   int64_t excess_since_us_ = -1;  // monotonic; when memory came to be over its limit, or -1

@@ -5,9 +5,9 @@
 // INFO shows, so that a run can be repeated. What must not be guessed (passwords, ids) follows from
 // the seed only when random-seed was set, and comes from the system's generator otherwise.
 //
-// Each use has a generator of its own, seeded by a digest of the seed and the use's name: what the
-// server draws by itself, at times that nobody controls, does not change what commands draw, and
-// who sees the numbers of one use learns nothing of the others.
+// Each use has a generator of its own, seeded by a digest of the seed and the use's name: numbers
+// that the server draws by itself, at times that nobody controls, do not change those that commands
+// draw, and a client that sees the numbers of one use learns nothing about the others.
 //
 // Two servers of one seed have the same ids: of servers that replicate from each other, or are
 // nodes of one cluster, each needs its own. Not thread-safe.

@@ -7,7 +7,7 @@
 
 namespace latchkey::server {
 
-ReplicationHistory::ReplicationHistory(RandomSource& names) : names_(names) {
+ReplicationHistory::ReplicationHistory(RandomSource& random) : random_(random) {
   begin();
 }
 
@@ -17,11 +17,11 @@ bool ReplicationHistory::covers(std::string_view id, int64_t offset) const {
 }
 
 void ReplicationHistory::begin() {
-  adopt(names_.hex(kIdDigits));
+  adopt(random_.hex(kIdDigits));
 }
 
 void ReplicationHistory::branch(int64_t offset) {
-  adopt_branch(names_.hex(kIdDigits), offset);
+  adopt_branch(random_.hex(kIdDigits), offset);
 }
 
 void ReplicationHistory::adopt(std::string_view id) {

@@ -1,8 +1,8 @@
-// The name of a dataset's history, which a server and those who follow it share: whoever is at an
-// offset of the same history holds the same dataset.
+// The replication id of a dataset's history, which a master and its replicas share: servers at the
+// same offset of the same history have the same dataset.
 //
-// A server whose history has branched off another one keeps the other's name as well, with the
-// offset up to which both are one: who was following there goes on here.
+// A server whose history has branched off another one keeps the other's id as well, with the offset
+// up to which both are equal, so that replicas of the other history can continue here.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ class ReplicationHistory {
  public:
   static constexpr size_t kIdDigits = 40;
 
-  // One that nobody else knows. New names come from `names`, which must outlive the history.
-  explicit ReplicationHistory(RandomSource& names);
+  // A new history. Ids come from `random`, which must outlive the history.
+  explicit ReplicationHistory(RandomSource& random);
 
   const std::string& id() const { return id_; }
   // Zeros when there is none.
@@ -34,23 +34,23 @@ class ReplicationHistory {
   int64_t second_end() const { return second_end_; }
   bool has_second() const { return second_end_ >= 0; }
 
-  // Whether a follower that asks for `offset`, the first byte it lacks, of the history `id` is
-  // where this one has been.
+  // Whether the bytes of history `id` before `offset`, the first one that a replica lacks, are part
+  // of this history.
   bool covers(std::string_view id, int64_t offset) const;
 
-  // A history that nobody else knows.
+  // Begins a new history.
   void begin();
-  // It goes on under a new name behind byte `offset`.
+  // Continues under a new id after byte `offset`; the present id becomes the second one.
   void branch(int64_t offset);
-  // It is that of another server.
+  // Takes the history of another server.
   void adopt(std::string_view id);
-  // The same, which goes on behind byte `offset` from what this one was.
+  // The same, of a history that branched off this one after byte `offset`.
   void adopt_branch(std::string_view id, int64_t offset);
-  // What was saved up to byte `offset` was of that history.
+  // Makes `id` the second id: a file that was loaded has that history up to byte `offset`.
   void remember(std::string_view id, int64_t offset);
 
  private:
-  RandomSource& names_;
+  RandomSource& random_;
   std::string id_;
   std::string second_id_;
   int64_t second_end_ = -1;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/time_units.h"
 #include "server/acl/access_control.h"
 #include "server/client/blocking.h"
 #include "server/client/flush_waits.h"
@@ -155,7 +156,7 @@ void Server::apply_settings() {
   set_state(kStateClusterAudit,
             values.cluster_compatibility_sample_ratio > 0 && !values.cluster_enabled);
   cluster_audit_.end();
-  dispatcher_->meters().choose_noted_calls();
+  dispatcher_->meters().update_threshold();
   update_role();
 }
 
@@ -210,9 +211,9 @@ void Server::refresh_clock() {
   enter();
   machine_us_ = clock_.wall_us();
   now_us_ = data_clock_.is_wall() ? machine_us_ : data_clock_.wall_us();
-  environment_.now_ms = now_us_ / 1000;
+  environment_.now_ms = now_us_ / base::kUsPerMs;
   environment_.access_clock =
-      static_cast<uint32_t>(environment_.now_ms / 1000) & store::Entry::kMaxAccess;
+      static_cast<uint32_t>(environment_.now_ms / base::kMsPerSecond) & store::Entry::kMaxAccess;
 }
 
 void Server::pack_collections(size_t least) {
@@ -307,10 +308,10 @@ void Server::tick() {
   clients_.end_waits();
   sample_rates();
   memory_.tick();
-  stats_.note_memory(used_memory(), machine_ms() / 1000);
-  clients_.look_after_some();
-  expiry_->look_again();
-  if ((state_ & kStateTrackingFull) != 0) tracking_->give_up_some();
+  stats_.note_memory(used_memory(), machine_ms() / base::kMsPerSecond);
+  clients_.check_some();
+  expiry_->rescan();
+  if ((state_ & kStateTrackingFull) != 0) tracking_->drop_some();
   hooks_.tick.run();
   end_turn();
   stats_.cron_ticks += base::CycleClock::ticks() - started;
@@ -381,10 +382,10 @@ void Server::wake_at(int64_t time_ms) {
     wake_timer_->start(static_cast<uint64_t>(std::max<int64_t>(time_ms - now_ms(), 0)));
     return;
   }
-  constexpr int64_t kMaxTime = base::SettableClock::kMaxUs / 1000;
-  const auto real_us = data_clock_.real_us_until(std::min(time_ms, kMaxTime) * 1000);
+  constexpr int64_t kMaxTime = base::SettableClock::kMaxUs / base::kUsPerMs;
+  const auto real_us = data_clock_.real_us_until(std::min(time_ms, kMaxTime) * base::kUsPerMs);
   if (real_us) {
-    wake_timer_->start(static_cast<uint64_t>((*real_us + 999) / 1000));
+    wake_timer_->start(static_cast<uint64_t>((*real_us + base::kUsPerMs - 1) / base::kUsPerMs));
   } else {
     wake_timer_->stop();  // data_clock_moved() looks again
   }

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +18,7 @@
 #include "base/log.h"
 #include "base/settable_clock.h"
 #include "base/text/collation.h"
+#include "base/time_units.h"
 #include "net/loop.h"
 #include "server/client/client_eviction.h"
 #include "server/client/client_registry.h"
@@ -77,7 +77,7 @@ class WatchRegistry;
 // hear of it, and before any reply leaves.
 enum class TurnEnd : uint8_t { kAppendOnlyFile, kReplicas, kClusterBus };
 
-// What of persistence fails when writes are refused, the first one that fails being told.
+// The part of persistence that fails while writes are refused. The error is that of the first one.
 enum class DiskError : uint8_t { kSnapshot, kAppendOnlyFile };
 
 class Server {
@@ -98,17 +98,17 @@ class Server {
   Listeners& listeners() { return *listeners_; }
   const Listeners& listeners() const { return *listeners_; }
 
-  // The machine's time. What serves the machine goes by it: timeouts of connections, replication,
-  // the cluster and files, and whatever is measured.
+  // The machine's time: for timeouts of connections, replication, the cluster and files, and for
+  // measurements.
   base::Clock& clock() { return clock_; }
-  // The time that data and commands live in: deadlines, TIME, stream ids, idle times, timeouts of
-  // commands that wait, times in logs that clients read. The same as the machine's until CLOCK
-  // moves it; who does calls data_clock_moved().
+  // The time of data and commands: deadlines, TIME, stream ids, idle times, timeouts of commands
+  // that wait, times in logs that clients read. The same as the machine's until CLOCK moves it;
+  // code that moves it must call data_clock_moved().
   base::SettableClock& data_clock() { return data_clock_; }
   void data_clock_moved();
   Config& config() { return config_; }
   const ConfigValues& settings() const { return config_.values(); }
-  // Which server it stands for.
+  // The release that it emulates.
   const Edition& edition() const { return settings().edition; }
   // Whether it is a Sentinel: it has no dataset, and a layer above gives it other commands.
   bool is_sentinel() const { return settings().sentinel_mode; }
@@ -173,23 +173,24 @@ class Server {
     return *found;
   }
 
-  // Null where there are no scripts. What is set must live as long as it is.
+  // Null where there are no scripts. Must live as long as it is set.
   FunctionLibraries* functions() { return functions_; }
   void set_functions(FunctionLibraries* functions) { functions_ = functions; }
-  // Has commands refused with this error while a script runs for too long, until it is set empty.
-  // A view of text that stays.
+  // Commands are refused with this error while a script runs for too long, until it is set empty.
+  // The text must live as long.
   void set_busy(std::string_view error) {
     busy_error_ = error;
     set_state(kStateBusy, !error.empty());
   }
   std::string_view busy_error() const { return busy_error_; }
 
-  // Interfaces that layers above bring, which must live as long as they are set. Null until then.
+  // Interfaces that layers above implement, which must live as long as they are set. Null until
+  // then.
 
-  // Asked before requests that may hand their client to another server of the process.
+  // Called before requests that may move their client to another server of the process.
   SpaceGate* space_gate() { return space_gate_; }
   void set_space_gate(SpaceGate* gate) { space_gate_ = gate; }
-  // Asked before requests run, in a node of a cluster. What is set makes the server one.
+  // Called before requests run, in a node of a cluster. Setting it makes the server a node.
   SlotGate* slot_gate() { return slot_gate_; }
   void set_slot_gate(SlotGate* gate) {
     slot_gate_ = gate;
@@ -198,34 +199,34 @@ class Server {
   bool in_cluster() const { return (state_ & kStateCluster) != 0; }
   ClusterAudit& cluster_audit() { return cluster_audit_; }
 
-  // Told of calls while kStateRecorded is set.
+  // Notified of calls while kStateRecorded is set.
   CallListener& call_listener() { return *call_listener_; }
   void set_call_listener(CallListener* listener) { call_listener_ = listener; }
-  // Asked for faults while kStateFaults is set.
+  // Called for faults while kStateFaults is set.
   FaultInjector& fault_injector() { return *fault_injector_; }
   void set_fault_injector(FaultInjector* injector) { fault_injector_ = injector; }
-  // Told by commands of locks that are taken, while it is set.
+  // Commands report locks to it while it is set.
   LockClaims* lock_claims() { return lock_claims_; }
   void set_lock_claims(LockClaims* claims) { lock_claims_ = claims; }
 
-  // Replicas that are there and not too far behind, for min-replicas-to-write.
+  // The number of replicas that are connected and not too far behind, for min-replicas-to-write.
   void set_good_replicas(size_t count);
   size_t good_replicas() const { return good_replicas_; }
 
   // ServerState bits.
   uint32_t state() const { return state_; }
-  // Where they stand, for a signal handler to look.
+  // The address of the bits, for a signal handler.
   const uint32_t* state_bits() const { return &state_; }
   void set_state(uint32_t bit, bool on) {
     state_ = on ? state_ | bit : state_ & ~bit;
     update_expired_policy();
   }
-  // Chooses anew what happens to expired keys: to be called when the state, or what Expiry is told
-  // to show, has changed.
+  // Chooses anew what happens to expired keys: to be called when the state or
+  // Expiry::shows_expired() has changed.
   void update_expired_policy() { environment_.expired = expired_key_policy(); }
 
-  // Whether expired keys are there for the request that is being run, which comes from an import
-  // source (import-mode). Returns what was said before.
+  // Whether the request that is being run comes from an import source (import-mode), which sees
+  // expired keys. Returns the former setting.
   bool set_serves_import_source(bool on) {
     const bool before = serves_import_source_;
     serves_import_source_ = on;
@@ -233,18 +234,18 @@ class Server {
     return before;
   }
 
-  // Said by replication: whether this server follows a master, and the link to it is up.
+  // Called by replication: whether this server follows a master, and the link to it is up.
   void set_role(bool replica, bool link_up);
   bool is_replica() const { return (state_ & kStateReplica) != 0; }
 
-  // Has writes (and PING) refused with this error, until it is set empty.
+  // Writes (and PING) are refused with this error, until it is set empty.
   void set_disk_error(DiskError error, std::string text);
   // REQUIRES: kStateDiskError.
   std::string_view disk_error() const;
 
-  // Says that what this thread does from here on it does for this server: it is billed for the
-  // memory (used_memory()), and its turn ends when the loop's does. Whatever calls the server from
-  // outside calls this first, mostly by refresh_clock(). Costs two comparisons.
+  // The thread works for this server from here on: it is billed for the memory (used_memory()), and
+  // its turn ends when the loop's does. Code that calls the server from outside must call this
+  // first, mostly by refresh_clock(). Costs two comparisons.
   void enter() {
     memory_.bill();
     if (before_wait_ != nullptr) before_wait_->ask();
@@ -264,12 +265,12 @@ class Server {
   // The same moment in microseconds.
   int64_t now_us() const { return now_us_; }
   // The machine's time (clock()) when refresh_clock() was called last, Unix time.
-  int64_t machine_ms() const { return machine_us_ / 1000; }
+  int64_t machine_ms() const { return machine_us_ / base::kUsPerMs; }
 
-  // What the server does by itself, at most some milliseconds of it: active expiry, timeouts,
-  // figures. Called by the loop's timers; tests on virtual time call it.
+  // The server's cron, at most some milliseconds: active expiry, timeouts, figures. Called by the
+  // loop's timers; tests on virtual time call it.
   void tick();
-  // Asks that ends of waits and pauses be looked at then (Unix time), whatever else happens.
+  // Checks at that time (Unix time), at the latest, which waits and pauses have ended.
   void wake_at(int64_t time_ms);
 
   // Begins (anew, as `hz` now says) or stops the calls of tick() by the loop.
@@ -283,12 +284,11 @@ class Server {
   void on_turn_end(TurnEnd step, std::function<void()> task) {
     turn_end_tasks_[static_cast<size_t>(step)] = std::move(task);
   }
-  // Has replies wait, until the end of the turn, for what they acknowledge to be written. Nothing
-  // without a loop.
+  // Holds replies until the end of the turn, when the changes that they acknowledge are written.
+  // Does nothing without a loop.
   void hold_output();
 
-  // Who makes something happen that the server does not see by itself (a flush, another dataset)
-  // runs its hook.
+  // Code that causes one of these events (a flush, another dataset) runs its hook.
   ServerHooks& hooks() { return hooks_; }
 
   // Stops the loop at the end of the turn; run() then returns with this exit code.
@@ -299,19 +299,18 @@ class Server {
   int exit_code() const { return exit_code_; }
 
   int64_t uptime_seconds() const {
-    return (clock_.monotonic_us() - start_monotonic_us_) / 1'000'000;
+    return (clock_.monotonic_us() - start_monotonic_us_) / base::kUsPerSecond;
   }
   const std::string& run_id() const { return run_id_; }
-  // Names the history of this server's dataset to its replicas.
+  // The history of this server's dataset, by which its replicas know it.
   ReplicationHistory& history() { return history_; }
   const std::string& replication_id() const { return history_.id(); }
-  // Where the replication stream has come to: replicas count it in bytes, and as long as there is
-  // nothing for replicas the append-only file counts it in requests. What was synced to disk is
-  // told by it.
+  // The end of the replication stream: in bytes; in requests of the append-only file as long as
+  // there is nothing for replicas. WAITAOF compares it with what was synced to disk.
   int64_t replication_offset() const { return replication_offset_; }
   void set_replication_offset(int64_t offset) { replication_offset_ = offset; }
-  // Has used_memory() count what this server holds, no longer the process. `start`: bytes that it
-  // holds already.
+  // From now on used_memory() counts this server instead of the process. `start`: bytes that it has
+  // allocated already.
   void count_own_memory(size_t start);
   // Bytes allocated by the process, or by this server alone (count_own_memory): now, and when it
   // had been composed.
@@ -323,26 +322,26 @@ class Server {
 
   // The order of texts for SORT ... ALPHA; by bytes until it is set.
   const base::Collation& collation() const { return collation_; }
-  // Takes that of a locale (Collation::named). False when the system does not know it.
+  // Takes the order of a locale (Collation::named). False when the system does not know it.
   bool set_collation(const std::string& locale);
 
-  // Who changes them calls apply_settings().
+  // Code that changes them must call apply_settings().
   DebugSettings& debug_settings() { return debug_settings_; }
   // Subcommands of DEBUG from layers above.
   std::span<const DebugSubcommand> debug_subcommands() const { return debug_subcommands_; }
   void add_debug_subcommands(std::span<const DebugSubcommand> subcommands) {
     debug_subcommands_.insert(debug_subcommands_.end(), subcommands.begin(), subcommands.end());
   }
-  // Hands the settings, the configuration's and DEBUG's, to those who keep them in forms of their
-  // own.
+  // Copies the settings, the configuration's and DEBUG's, to the subsystems that keep them in forms
+  // of their own.
   void apply_settings();
-  // Ends the process with a report that tells of a failure that nothing can mend.
+  // Ends the process with a crash report, after a failure that cannot be corrected.
   [[noreturn]] void panic(const std::string& message, const char* file, int line);
   void set_crash_reporter(CrashReporter* reporter) { crash_reporter_ = reporter; }
 
   InfoSections& info() { return *info_; }
   LayerFigures& figures() { return figures_; }
-  // Does some of the work of freeing what scripts have left behind; false when there is none. A few
+  // Frees some of the memory of scripts that have ended; false when there is none left. A few
   // milliseconds at most.
   bool free_script_garbage() { return free_script_garbage_ && free_script_garbage_(); }
   void on_script_garbage(std::function<bool()> free_some) {

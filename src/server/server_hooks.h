@@ -1,4 +1,4 @@
-// What happens to a server as a whole, for layers above that have to act on it.
+// Hooks for layers above: they are run when something happens to the server as a whole.
 #pragma once
 
 #include <functional>
@@ -24,7 +24,7 @@ struct ServerHooks {
   Hook role_changed;       // it has become a replica, or a master
   Hook dataset_flushed;    // FLUSHALL has made the dataset empty
   Hook dataset_replacing;  // another dataset is about to be loaded in its place
-  Hook stats_reset;        // CONFIG RESETSTAT: figures of one's own go back to zero as well
+  Hook stats_reset;        // CONFIG RESETSTAT: layers reset their own figures as well
 };
 
 }  // namespace latchkey::server

@@ -5,8 +5,8 @@
 
 namespace latchkey::server {
 
-// Bits of Server::state(). Commands are gated by those that their flags make them ask about
-// (Command::gating_states): without any of them set the dispatcher asks no further.
+// Bits of Server::state(). Command::gating_states has those that concern a command: the dispatcher
+// calls admit() only when one of them is set.
 enum ServerState : uint32_t {
   kStatePaused = 1u << 0,           // CLIENT PAUSE
   kStateBusy = 1u << 1,             // a script runs longer than it should
@@ -14,7 +14,7 @@ enum ServerState : uint32_t {
   kStateMemoryLimit = 1u << 3,      // maxmemory is set
   kStateFewReplicas = 1u << 4,      // there are fewer replicas than min-replicas-to-write
   kStateDiskError = 1u << 5,        // what is written would not reach the disk
-  kStateMonitored = 1u << 6,        // somebody is shown every request (server/client/monitors.h)
+  kStateMonitored = 1u << 6,        // a client receives every request (server/client/monitors.h)
   kStateReplica = 1u << 7,          // it follows a master
   kStateReadOnly = 1u << 8,         // that, and only the master's requests may write
   kStateStale = 1u << 9,            // that, and without the link data is not to be shown
@@ -27,8 +27,8 @@ enum ServerState : uint32_t {
   kStateFaults = 1u << 16,     // requests may be made to fail (server/command/fault_injector.h)
   kStateImporting = 1u << 17,  // import-mode: what has expired is left to an import source
   kStateSpace = 1u << 18,      // it is a space within a process (testing/spaces.h)
-  kStateMetered = 1u << 19,    // what calls cost is asked for (server/command/call_meter.h)
-  kStateEmulating = 1u << 20,  // it stands for a release of another server (emulate)
+  kStateMetered = 1u << 19,    // there are meters of calls (server/command/call_meter.h)
+  kStateEmulating = 1u << 20,  // it emulates a release of another server (emulate)
 };
 
 }  // namespace latchkey::server

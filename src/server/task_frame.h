@@ -1,6 +1,5 @@
-// What a command that is suspended in the middle (server/tasks.h) keeps to itself: what the server
-// holds of the call that it is in, put aside so that others can be served, and put back when the
-// command goes on.
+// TaskFrame: the server's state of a command that a task has suspended (server/tasks.h). It is
+// saved so that other clients can be served, and restored when the command goes on.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +22,12 @@ struct TaskFrame {
   uint32_t access_clock = 0;
   bool freeze_access = false;
   bool follows = false;     // kStateApplyingMaster
-  bool is_audited = false;  // ClusterAudit::looking()
+  bool is_audited = false;  // ClusterAudit::is_sampling()
 };
 
-// Puts the frame of what goes on aside. What is left is a server between two commands.
-TaskFrame put_aside(Server& server);
+// Takes the frame of the running command. What is left is a server between two commands.
+TaskFrame suspend_frame(Server& server);
 // REQUIRES: the server is between two commands.
-void put_back(Server& server, TaskFrame frame);
+void resume_frame(Server& server, TaskFrame frame);
 
 }  // namespace latchkey::server

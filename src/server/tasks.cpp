@@ -81,10 +81,10 @@ void Tasks::wait() {
 void Tasks::suspend(bool waits) {
   Task& self = *current_;
   self.waits = waits;
-  self.frame = put_aside(server_);
+  self.frame = suspend_frame(server_);
   if (!waits) schedule();
   self.fiber.suspend();
-  put_back(server_, std::move(self.frame));
+  resume_frame(server_, std::move(self.frame));
 }
 
 void Tasks::wake(Task& task) {

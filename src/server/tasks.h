@@ -1,10 +1,9 @@
 // Tasks: work that may take long (a script, a dataset that is loaded), done in slices between which
 // the loop serves others.
 //
-// A task runs on a stack of its own (base::Fiber). Code below it calls yield() at points where it
-// may be left; the loop resumes it in its next turn. So the loop is never entered from its own
-// callbacks: the outermost turn is the only one there is. Outside of a task yield() does nothing,
-// and the work is done in one piece.
+// A task runs on a stack of its own (base::Fiber). Its code calls yield() at points where it may be
+// suspended; the loop resumes it in its next turn. So turns of the loop never nest. Outside of a
+// task yield() does nothing, and the work is done in one piece.
 //
 // A task that is suspended in the middle of a command takes with it what belongs to that command
 // alone (TaskFrame): the dispatcher's call, the unit of propagated commands that it has begun, the
@@ -16,7 +15,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -71,7 +69,7 @@ class Tasks {
   const void* stack_end() const;
   // May be called anywhere. Does nothing to a task that does not wait().
   void wake(Task& task);
-  // The server ends: what can be given up is to be given up.
+  // The server ends: tasks give up work that can be given up.
   bool finishing() const { return finishing_; }
 
   // --- For the server ---------------------------------------------------------------------------
@@ -92,7 +90,7 @@ class Tasks {
   // A task that is idle, and its fiber.
   Task& begin();
   static base::Fiber& fiber_of(Task& task);
-  // What follows when the loop has the thread again. Gives `ended` back.
+  // To be called when the task has returned or was suspended. Returns `ended`.
   bool left(Task& task, bool ended);
   void suspend(bool waits);
   void resume(Task& task);

@@ -95,7 +95,7 @@ class Value {
   virtual size_t memory_usage() const = 0;
   // An independent copy.
   virtual Value* clone() const = 0;
-  // A copy that will take this one's place: with what ties it to other values, where there is any.
+  // A copy that replaces this value: it keeps the links to other values, where there are any.
   virtual Value* clone_with_links() const { return clone(); }
 
   // Prefetches what a lookup of an element will read, as HashTable::prefetch does. `hash`: the

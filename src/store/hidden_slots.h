@@ -2,7 +2,8 @@
 // from another node of the cluster, and those whose keys are being deleted because another node has
 // them.
 //
-// Keys of hidden slots do not expire and are not evicted; who lists or counts keys leaves them out.
+// Keys of hidden slots do not expire and are not evicted; commands that list or count keys leave
+// them out.
 #pragma once
 
 #include <bitset>

@@ -253,7 +253,7 @@ void Keyspace::replace(KeyRef& ref, Entry* entry, int64_t deadline_ms) {
   if (ref.slot_ != nullptr) {
     Entry* old = *ref.slot_;
     if (old->is_lock()) [[unlikely]] {
-      tell_lock_replaced(*old, *entry, deadline_ms);
+      notify_lock_replaced(*old, *entry, deadline_ms);
       entry->flags_ |= Entry::kLock;
     }
     if (environment_.key_observer != nullptr && old->type() != entry->type())
@@ -286,10 +286,10 @@ void Keyspace::replace(KeyRef& ref, Entry* entry, int64_t deadline_ms) {
   index_elements(*entry);
   count_in(*entry);
   ref.key_ = entry->key();
-  if (entry->form() == Entry::Form::kValue) give_out(ref);
+  if (entry->form() == Entry::Form::kValue) prepare_change(ref);
 }
 
-void Keyspace::tell_lock_replaced(const Entry& old, const Entry& entry, int64_t deadline_ms) {
+void Keyspace::notify_lock_replaced(const Entry& old, const Entry& entry, int64_t deadline_ms) {
   LockObserver* observer = lock_observer(old);
   if (observer == nullptr) return;
   if (!entry.is_string()) return observer->lock_changed(*this, old);
@@ -443,7 +443,7 @@ void Keyspace::set_deadline(KeyRef& ref, int64_t deadline_ms) {
   Entry* entry = *ref.slot_;
   const bool wanted = deadline_ms >= 0;
   if (!entry->has_deadline() && !wanted) return;
-  keep_what_is_wanted(ref);
+  keep_before_change(ref);
   if (LockObserver* observer = lock_observer(*entry)) [[unlikely]]
     observer->lock_deadline_set(*this, *entry, deadline_ms);
   if (entry->has_deadline() && wanted) {
@@ -497,7 +497,7 @@ void Keyspace::clear(bool lazily) {
   });
 }
 
-void Keyspace::give_away(Reclaimer& reclaimer) {
+void Keyspace::release_contents(Reclaimer& reclaimer) {
   if (table_.empty()) return;
   if (environment_.lock_observer != nullptr) environment_.lock_observer->locks_cleared(*this);
   free_in_background(reclaimer, take_contents());
@@ -515,7 +515,7 @@ Keyspace::Table Keyspace::take_contents() {
 }
 
 DetachedEntry Keyspace::detach(KeyRef& ref) {
-  keep_what_is_wanted(ref);
+  keep_before_change(ref);
   if (LockObserver* observer = lock_observer(*ref)) [[unlikely]]
     observer->lock_removed(*this, *ref);
   Entry* entry = table_.erase(ref.slot_, ref.hash_);

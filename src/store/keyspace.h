@@ -30,7 +30,6 @@
 #include "store/hash_table.h"
 #include "store/hidden_slots.h"
 #include "store/key_sizes.h"
-#include "store/key_slot.h"
 #include "store/prefetched_walk.h"
 #include "store/reclaimer.h"
 #include "store/value/field_names.h"
@@ -43,8 +42,8 @@ class SeriesIndex;
 class SlotIndex;
 class UndoLog;
 
-// A value that find_for_write() or set_value() gave out to be changed: its size may be another, and
-// it may be small enough to be packed.
+// A value that may have been changed since find_for_write() or set_value(): its size must be
+// counted again, and it may be small enough to be packed.
 struct ChangedValue {
   Keyspace* keyspace;
   uint64_t hash;  // of its key
@@ -271,7 +270,7 @@ class Keyspace {
     if (undo_log_ != nullptr) [[unlikely]]
       return find_before_change(key, table_.hash(key), how, /*changes_in_place=*/true);
     const KeyRef ref = find(key, how);
-    if (ref && !ref->is_string()) give_out(ref);
+    if (ref && !ref->is_string()) prepare_change(ref);
     return ref;
   }
   // For commands that change the key only through the operations below: they replace or remove the
@@ -340,8 +339,8 @@ class Keyspace {
   void set_string(KeyRef& ref, std::string_view bytes, int64_t deadline_ms = kNoDeadline);
   // Like set_string(), but never in the form of an integer.
   void set_text(KeyRef& ref, std::string_view bytes, int64_t deadline_ms = kNoDeadline);
-  // Sets the key to a string of the blob's bytes, in the form of strings changed in place. Takes
-  // over the reference, which must be the only one.
+  // Sets the key to a string of the blob's bytes, in the form of strings changed in place. Adopts
+  // the reference, which must be the only one.
   void set_blob(KeyRef& ref, base::Blob* blob, int64_t deadline_ms = kNoDeadline);
   // Sets the key to the integer `value`.
   void set_integer(KeyRef& ref, int64_t value, int64_t deadline_ms = kKeepDeadline);
@@ -366,15 +365,15 @@ class Keyspace {
   // `ref`.
   void index_elements(const KeyRef& ref) { index_elements(**ref.slot_); }
   // Callers must call this before they change a value in place at a `ref` that find() returned, and
-  // look at the value again: one that was packed has an object now.
+  // get the value again: one that was packed has an object now.
   void will_change(const KeyRef& ref) {
-    keep_what_is_wanted(ref);
-    if (ref->is_packed()) give_out(ref);
+    keep_before_change(ref);
+    if (ref->is_packed()) prepare_change(ref);
   }
-  // Counts the values again that were given out to be changed since the last call, in all databases
-  // that share the environment, and packs those that are small; the latest 4096, if there are more.
-  // REQUIRES: nobody has a KeyRef, or looks at a collection or an entry. Cost: an allocation for
-  // each value that has grown, or is new.
+  // Counts the sizes of the values in Environment::changed again, in all databases that share the
+  // environment, and packs those that are small; the latest 4096, if there are more. REQUIRES:
+  // nobody has a KeyRef or a pointer to a collection or an entry. Cost: an allocation for each
+  // value that has grown, or is new.
   static void pack_changed(Environment& environment);
   // Callers must call this after they removed expired elements of the value at `ref`: notifies the
   // observer, and removes the key if the value is empty; `ref` is empty then.
@@ -394,9 +393,9 @@ class Keyspace {
   // access field is that of a new entry.
   void attach(KeyRef& ref, DetachedEntry entry);
 
-  // Empties the database; `reclaimer`, which may be another server's, frees what was in it on its
-  // thread. Tells nobody.
-  void give_away(Reclaimer& reclaimer);
+  // Empties the database without notifying anybody; `reclaimer`, which may be another server's,
+  // frees what was in it on its thread.
+  void release_contents(Reclaimer& reclaimer);
 
   // Exchanges the contents of two databases, and their undo logs.
   void swap(Keyspace& other);
@@ -422,18 +421,18 @@ class Keyspace {
   // --- Checkpoints (store/undo_log.h) ------------------------------------------------------------
 
   UndoLog* undo_log() const { return undo_log_; }
-  // From now on `log` keeps what keys are before they change for the first time. Null: nothing is
-  // kept. The log must outlive the keyspace, or be taken away before.
+  // From now on `log` keeps the state of each key before its first change. Null: nothing is kept.
+  // The log must outlive the keyspace, or be removed before.
   void set_undo_log(UndoLog* log) { undo_log_ = log; }
-  // Whether what the key at `ref` is now is wanted by the log before it changes. Then the value is
-  // not changed in place, and removing the key frees no memory.
+  // Whether the log needs the present state of the key at `ref`. Then the value is not changed in
+  // place, and removing the key frees no memory.
   bool must_keep(const KeyRef& ref) const {
     return undo_log_ != nullptr && must_keep_logged(ref.key_, ref.hash_);
   }
   // Whether there are keys that must be kept.
   bool has_keys_to_keep() const;
   // A key, chosen nearly at random, whose removal frees memory at once, because the undo log does
-  // not want it; neither expired nor hidden; with a deadline if `volatile_only`. Null when there is
+  // not need it; neither expired nor hidden; with a deadline if `volatile_only`. Null when there is
   // none. REQUIRES: has_keys_to_keep(). Costs a few lookups; where hardly a key is of that kind, a
   // search through the keys that have changed since the checkpoint, or through all if these are
   // fewer, but not again while there is none.
@@ -454,7 +453,7 @@ class Keyspace {
 
   // Null unless index_slots() was called.
   const SlotIndex* slot_index() const { return slot_index_.get(); }
-  // Null unless index_slots() was given it. Who changes them calls its update().
+  // Null unless index_slots() was given it. Code that changes them must call its update().
   HiddenSlots* hidden_slots() const { return hidden_slots_.get(); }
 
   struct EntryTraits {
@@ -505,14 +504,14 @@ class Keyspace {
   // Replaces the entry at `ref`, which is disposed of, by `entry`, or inserts `entry` if `ref` is
   // empty; links its deadline.
   void replace(KeyRef& ref, Entry* entry, int64_t deadline_ms);
-  // Whom to tell before the entry changes; null unless it is a lock.
+  // The observer to notify before the entry changes; null unless the key is a lock.
   LockObserver* lock_observer(const Entry& entry) const {
     if (entry.is_lock()) [[unlikely]]
       return environment_.lock_observer;
     return nullptr;
   }
-  // Tells of a lock whose entry is replaced by another one.
-  void tell_lock_replaced(const Entry& old, const Entry& entry, int64_t deadline_ms);
+  // Notifies the observer that a lock's entry is replaced by another one.
+  void notify_lock_replaced(const Entry& old, const Entry& entry, int64_t deadline_ms);
   // A key that is not in a hidden slot; null when there is none. It may have expired. O(slots).
   const Entry* any_visible_entry() const;
   // Resolves kKeepDeadline to the current deadline.
@@ -520,30 +519,30 @@ class Keyspace {
     if (deadline_ms != kKeepDeadline) return deadline_ms;
     return ref ? ref->deadline_ms() : kNoDeadline;
   }
-  // Sets the key to a string stored in `blob`, and takes over the reference.
+  // Sets the key to a string stored in `blob`, and adopts the reference.
   void put_blob(KeyRef& ref, base::Blob* blob, int64_t deadline_ms);
   DeadlineWheel& deadlines();
   void swap_contents(Keyspace& other);
 
-  // --- What an undo log wants to keep; in undo_log.cpp. All REQUIRE undo_log_ --------------------
+  // --- For an undo log; in undo_log.cpp. All REQUIRE undo_log_ -----------------------------------
 
   bool must_keep_logged(std::string_view key, uint64_t hash) const;
   KeyRef find_before_change(std::string_view key, uint64_t hash, uint8_t how,
                             bool changes_in_place);
-  void keep_what_is_wanted(const KeyRef& ref) {
+  void keep_before_change(const KeyRef& ref) {
     if (must_keep(ref)) [[unlikely]]
       keep_copy(**ref.slot_, ref.hash_);
   }
-  // Keeps a copy. REQUIRES: the log wants it.
+  // Keeps a copy. REQUIRES: the log needs it.
   void keep_copy(Entry& entry, uint64_t hash);
-  // Keeps that there was no such key, unless the log knows better.
+  // Records that there was no such key, unless the log has something for that key already.
   void keep_absence(std::string_view key, uint64_t hash);
   // Takes an entry that was removed from the table, and replaced by another one.
   void keep_or_dispose(Entry* entry, uint64_t hash, bool lazily);
   // Takes an entry that was removed from the table, which does not have the key any more.
   void keep_removed(Entry* entry, uint64_t hash, bool lazily);
-  // The key is removed. If it was made since the checkpoint, it is again as it was then, and the
-  // log need not tell: drops what it has of it, and returns true.
+  // The key is removed. If it was created since the checkpoint, it is again as it was then: drops
+  // the log's record of its absence, and returns true.
   bool forget_absence(std::string_view key, uint64_t hash);
   // Moves the contents into the log, which leaves the keyspace empty; false when the log has them
   // already.
@@ -552,15 +551,15 @@ class Keyspace {
   // did not exist then. Takes ownership. REQUIRES: no undo log.
   const Entry* put_back(Entry* saved, bool* existed);
 
-  // Update sizes_ and the indexes for an entry that was added, that will be removed, or for a
-  // string that changed.
+  // Update sizes_ and the indexes for an entry that was added, for one that will be removed, and
+  // for a string that changed.
   void count_in(Entry& entry);
   void count_out(Entry& entry);
   void count_resized(size_t old_size, size_t new_size);
   void index_series(Entry& entry);
-  // The collection at `ref` may be changed by the caller: gives it an object if it is packed, and
-  // adds it to Environment::changed.
-  void give_out(const KeyRef& ref);
+  // Called before the collection at `ref` is changed in place: gives it an object if it is packed,
+  // and adds it to Environment::changed.
+  void prepare_change(const KeyRef& ref);
   void unpack(Entry& entry);
   // Packs the value if it is small.
   void pack(const ChangedValue& changed);
@@ -574,7 +573,7 @@ class Keyspace {
   void substitute(Entry** slot, Entry* entry, int64_t deadline_ms);
   bool expire_keys(size_t budget);
   bool expire_elements(size_t budget);
-  // Removes at most so many due elements of the entry's value. Returns how many.
+  // Removes at most `budget` due elements of the entry's value. Returns how many.
   size_t expire_elements_of(Entry& entry, size_t budget);
   // Links the entry by its value's earliest element deadline, or unlinks it if there is none.
   void index_elements(Entry& entry);

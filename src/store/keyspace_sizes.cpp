@@ -76,7 +76,7 @@ void Keyspace::count_resized(size_t old_size, size_t new_size) {
   sizes_->add(Type::kString, new_bin);
 }
 
-void Keyspace::give_out(const KeyRef& ref) {
+void Keyspace::prepare_change(const KeyRef& ref) {
   Entry& entry = **ref.slot_;
   if (entry.is_packed()) unpack(entry);
   Value& value = *entry.value();

@@ -8,7 +8,7 @@
 namespace latchkey::store {
 
 void Reclaimer::free_later(size_t objects, std::function<void()> free_it) {
-  ++handed_over_;
+  ++jobs_;
   pending_.fetch_add(objects, std::memory_order_relaxed);
   worker_.run([this, objects, free_it = std::move(free_it)]() mutable {
     const base::ThreadHeapUse thread;

@@ -42,7 +42,7 @@ class Reclaimer {
   void drain() { worker_.drain(); }
 
   // Jobs queued since the start.
-  size_t jobs() const { return handed_over_; }
+  size_t jobs() const { return jobs_; }
   // Objects queued and not yet freed; objects freed since the start or the last reset_freed().
   size_t pending_objects() const { return pending_.load(std::memory_order_relaxed); }
   size_t freed_objects() const { return freed_.load(std::memory_order_relaxed); }
@@ -51,7 +51,7 @@ class Reclaimer {
   void reset_freed() { freed_.store(0, std::memory_order_relaxed); }
 
  private:
-  size_t handed_over_ = 0;
+  size_t jobs_ = 0;
   std::atomic<size_t> pending_{0};
   std::atomic<size_t> freed_{0};
   std::atomic<size_t> freed_bytes_{0};

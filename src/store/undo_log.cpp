@@ -119,7 +119,7 @@ KeyRef Keyspace::find_before_change(std::string_view key, uint64_t hash, uint8_t
     }
   }
   if ((how & kNoTouch) == 0) touch(*ref);
-  if (changes_in_place && !ref->is_string()) give_out(ref);
+  if (changes_in_place && !ref->is_string()) prepare_change(ref);
   return ref;
 }
 

@@ -116,7 +116,7 @@ void Calls::end(uint64_t id, int64_t duration_us, std::string_view reply) {
   record->duration_us = duration_us;
   record->state = State::kEnded;
   record->reply = short_reply(reply);
-  came(*record);
+  count_for_waiters(*record);
 }
 
 void Calls::waits(uint64_t id, int64_t duration_us) {
@@ -125,7 +125,7 @@ void Calls::waits(uint64_t id, int64_t duration_us) {
   record->duration_us = duration_us;
   record->state = State::kWaiting;
   waiting_calls_[record->client_id] = id;
-  came(*record);
+  count_for_waiters(*record);
 }
 
 void Calls::wait_ended(const Client& client, std::string_view reply) {
@@ -138,7 +138,7 @@ void Calls::wait_ended(const Client& client, std::string_view reply) {
   record->reply = short_reply(reply);
 }
 
-void Calls::came(const Record& record) {
+void Calls::count_for_waiters(const Record& record) {
   std::vector<Waiter> served;
   std::erase_if(waiters_, [&](Waiter& waiter) {
     if (!matches(waiter.selector, record) || ++waiter.count < waiter.wanted) return false;

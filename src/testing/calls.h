@@ -1,10 +1,9 @@
-// The record of calls that CALLS keeps: what clients have sent, in the order in which it began, and
-// what became of it.
+// CALLS: records the requests of clients, in the order in which they began, with their outcomes.
 //
-// Nothing is kept, and the dispatcher tells nothing, until start(). Then each call costs a record
-// of at most about 4 KB; the oldest goes when there are as many as may be. Requests that were
-// refused are recorded too; those that MULTI queues when EXEC runs them; those of CALLS itself
-// never. Secrets are left out (server/command/redaction.h).
+// Nothing is recorded, and the dispatcher does not call this listener, until start(). Then each
+// call costs a record of at most about 4 KB; the oldest goes when there are as many as may be.
+// Requests that were refused are recorded too; those that MULTI queues when EXEC runs them; those
+// of CALLS itself never. Secrets are left out (server/command/redaction.h).
 #pragma once
 
 #include <cstdint>
@@ -46,7 +45,7 @@ class Calls final : public server::CallListener {
 
   // Records from now on, keeping up to `most` calls. What was recorded before stays.
   void start(size_t most);
-  // Whoever waits is answered.
+  // Answers the clients that wait().
   void stop();
   // Drops all records.
   void reset();
@@ -75,7 +74,7 @@ class Calls final : public server::CallListener {
   // Null when it is not on record any more.
   Record* find(uint64_t id);
   // A call has ended, or waits: counts it for those who wait for calls.
-  void came(const Record& record);
+  void count_for_waiters(const Record& record);
   void answer(const Waiter& waiter);
 
   server::Server& server_;

@@ -21,14 +21,10 @@ constexpr size_t kWithName = 3;
 
 // False, with the error sent, where there may be no checkpoint now.
 bool is_possible(CommandContext& ctx) {
-  if (ctx.server.is_replica()) {
-    ctx.reply.error("ERR CHECKPOINT is not possible on a replica, whose dataset is its master's");
-    return false;
-  }
-  if (ctx.server.tasks().any()) {
-    ctx.reply.error("ERR CHECKPOINT is not possible while another command is in the middle");
-    return false;
-  }
+  if (ctx.server.is_replica())
+    return ctx.refuse("ERR CHECKPOINT is not possible on a replica, whose dataset is its master's");
+  if (ctx.server.tasks().any())
+    return ctx.refuse("ERR CHECKPOINT is not possible while another command is in the middle");
   return true;
 }
 
@@ -76,7 +72,7 @@ void rollback(CommandContext& ctx) {
   const std::string name = existing_name(ctx);
   if (name.empty()) return;
   Checkpoints& checkpoints = ctx.server.layer<Checkpoints>();
-  if (const std::string_view obstacle = checkpoints.obstacle(name); !obstacle.empty())
+  if (const std::string_view obstacle = checkpoints.rollback_error(name); !obstacle.empty())
     return ctx.reply.error(obstacle);
   ctx.propagate_nothing();
   const Tracking::UnownedChanges unowned(ctx.server.tracking());

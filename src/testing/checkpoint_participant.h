@@ -1,5 +1,5 @@
-// What takes part in checkpoints beside the dataset: function libraries, scripts, configuration,
-// users. Checkpoints has the list of them (standard_participants()).
+// A part of the server that checkpoints save beside the dataset: function libraries, scripts,
+// configuration, users. standard_participants() lists them.
 #pragma once
 
 #include <memory>

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
 #include "locks/lock_watch.h"
@@ -235,7 +235,7 @@ std::vector<std::unique_ptr<CheckpointParticipant>> standard_participants(Server
   all.push_back(std::make_unique<ConfigParticipant>(server));
   all.push_back(std::make_unique<UsersParticipant>(server));
   all.push_back(std::make_unique<ClockParticipant>(server));
-  // After the clock, so that what it tells has the time that is shown then.
+  // After the clock, so that its events have the restored time.
   all.push_back(std::make_unique<LocksParticipant>(server));
   return all;
 }

@@ -150,7 +150,7 @@ void add_linked(const Entry& entry, std::vector<const Entry*>* entries) {
 
 }  // namespace
 
-std::string_view Checkpoints::obstacle(std::string_view name) const {
+std::string_view Checkpoints::rollback_error(std::string_view name) const {
   const auto* node = server_.find_layer<cluster::Cluster>();
   if (node == nullptr) return {};
   if (node->imports_slots()) {

@@ -55,12 +55,12 @@ class Checkpoints {
 
   // REQUIRES: the name is not taken, size() < kMaxCheckpoints.
   void create(std::string name);
-  // Why it cannot be rolled back to: what came with slots from other nodes would be lost, also
-  // where a slot had gone there since. A reply's error, from its code on; empty: it can. REQUIRES:
-  // contains(name).
-  std::string_view obstacle(std::string_view name) const;
+  // The error of CHECKPOINT ROLLBACK, from its code on; empty: it may run. It may not where keys
+  // that came with slots from other nodes would be lost, also where a slot had gone there since.
+  // REQUIRES: contains(name).
+  std::string_view rollback_error(std::string_view name) const;
   // Brings the server back to what it was, and drops the checkpoints created later. REQUIRES:
-  // contains(name), obstacle(name) is empty.
+  // contains(name), rollback_error(name) is empty.
   void rollback(std::string_view name);
   // Drops it and those created later. What they kept goes to the one before. REQUIRES:
   // contains(name).

@@ -1,8 +1,10 @@
 // CLOCK, CLOCK ADVANCE, FREEZE, HELP, RATE, RESET, RESUME, SET.
-#include <optional>
-#include <string>
 
 #include "base/settable_clock.h"
+
+#include <span>
+#include <string_view>
+#include "base/time_units.h"
 #include "replication/replication.h"
 #include "server/client/client.h"
 #include "server/command/command_context.h"
@@ -22,7 +24,6 @@ using base::SettableClock;
 namespace {
 
 constexpr size_t kFirstArgument = 2;
-constexpr int64_t kUsPerMs = 1000;
 
 std::string_view name_of(SettableClock::Mode mode) {
   switch (mode) {
@@ -37,26 +38,21 @@ std::string_view name_of(SettableClock::Mode mode) {
 }
 
 void reply_time(resp::ReplyBuilder& reply, const SettableClock& clock) {
-  reply.integer(clock.wall_us() / kUsPerMs);
+  reply.integer(clock.wall_us() / base::kUsPerMs);
 }
 
 // False, with the error sent, when the clock is not this server's to move.
 bool may_move(CommandContext& ctx) {
-  if (ctx.server.is_replica()) {
-    ctx.reply.error("ERR A replica follows the clock of its master");
-    return false;
-  }
+  if (ctx.server.is_replica()) return ctx.refuse("ERR A replica follows the clock of its master");
   if (ctx.server.layer<replication::Replication>().replicas_follow_clock()) return true;
-  ctx.reply.error("ERR CLOCK is refused while a replica is attached that cannot follow it");
-  return false;
+  return ctx.refuse("ERR CLOCK is refused while a replica is attached that cannot follow it");
 }
 
 // As may_move(), for what is done at once.
 bool may_set(CommandContext& ctx) {
   if (!may_move(ctx)) return false;
   if (!ctx.server.layer<ClockControl>().is_moving()) return true;
-  ctx.reply.error("ERR The clock is being moved by another client");
-  return false;
+  return ctx.refuse("ERR The clock is being moved by another client");
 }
 
 void reply_moved(CommandContext& ctx) {
@@ -72,7 +68,7 @@ void clock(CommandContext& ctx) {
   ctx.reply.bulk("time");
   reply_time(ctx.reply, clock);
   ctx.reply.bulk("offset");
-  ctx.reply.integer(clock.offset_us() / kUsPerMs);
+  ctx.reply.integer(clock.offset_us() / base::kUsPerMs);
   ctx.reply.bulk("rate");
   ctx.reply.number(clock.rate());
 }
@@ -158,8 +154,8 @@ void clock_help(CommandContext& ctx) {
        "    milliseconds with ms behind it. Forward as ADVANCE does."});
 }
 
-// A pause goes by this clock: who stops the clock, and then pauses all clients, must be able to let
-// it run on.
+// A pause ends by this clock: a user that has stopped the clock and then paused all clients must be
+// able to resume it.
 constexpr uint32_t kFlags = kAdmin | kNoScript | kLoading | kStale | kProtected | kDuringPause;
 constexpr uint32_t kMoves =
     kAdmin | kNoScript | kNoMulti | kNoAsyncLoading | kBlocking | kProtected | kDuringPause;

@@ -8,6 +8,7 @@
 #include "base/settable_clock.h"
 #include "base/text/number.h"
 #include "base/text/split.h"
+#include "base/time_units.h"
 #include "replication/replication.h"
 #include "server/client/blocking.h"
 #include "server/client/pause.h"
@@ -20,12 +21,6 @@ namespace latchkey::testing {
 
 using base::SettableClock;
 using server::PauseControl;
-
-namespace {
-
-constexpr int64_t kUsPerMs = 1000;
-
-}  // namespace
 
 bool ClockControl::start_as(std::string_view text) {
   SettableClock& clock = server_.data_clock();
@@ -62,13 +57,13 @@ void ClockControl::run_moves() {
   while (!moves_.empty()) {
     const Move move = std::move(moves_.front());
     moves_.pop_front();
-    if (wait_for_others()) make(move);
+    if (wait_for_other_tasks()) make(move);
     if (move.done) move.done();
   }
   moving_ = false;
 }
 
-bool ClockControl::wait_for_others() {
+bool ClockControl::wait_for_other_tasks() {
   server::Tasks& tasks = server_.tasks();
   constexpr uint32_t kInTheMiddle = server::kStateBusy | server::kStateLoading;
   while ((server_.state() & kInTheMiddle) != 0 && !tasks.finishing()) tasks.yield();
@@ -98,7 +93,7 @@ void ClockControl::moved() {
   const int64_t before_ms = server_.now_ms();
   server_.data_clock_moved();
   if (server_.now_ms() < before_ms) replication.clock_went_back(before_ms - server_.now_ms());
-  replication.tell_clock();
+  replication.propagate_clock();
 }
 
 void ClockControl::warn_once() {
@@ -121,8 +116,8 @@ ClockControl::ByDeadline ClockControl::first_due(int64_t until_ms, int64_t* end_
     for (store::Keyspace::Due& each : found) due.emplace(each.deadline_ms, Due{i, std::move(each)});
   }
   if (due.empty()) return due;
-  // Each database has told of one tick of its own: only what is due in the first of these ticks can
-  // come next.
+  // Each database has returned the keys of one tick: only those of the earliest of these ticks can
+  // be next.
   *end_ms = (due.begin()->first | (kTickMs - 1)) + 1;
   due.erase(due.lower_bound(*end_ms), due.end());
   return due;
@@ -138,7 +133,7 @@ void ClockControl::expire_first(ByDeadline& due, int64_t end_ms) {
 }
 
 void ClockControl::pass_until(int64_t target_us) {
-  const int64_t target_ms = target_us / kUsPerMs;
+  const int64_t target_ms = target_us / base::kUsPerMs;
   server::Tasks& tasks = server_.tasks();
   ByDeadline due;
   int64_t end_ms = 0;
@@ -158,7 +153,7 @@ void ClockControl::pass_until(int64_t target_us) {
     if (at_ms > target_ms) break;
     reached_ms = std::max(reached_ms, at_ms);
     SettableClock& clock = server_.data_clock();
-    clock.set(std::max(clock.wall_us(), at_ms * kUsPerMs));
+    clock.set(std::max(clock.wall_us(), at_ms * base::kUsPerMs));
     server_.refresh_clock();
     bool slice_is_over = false;
     while (!due.empty() && due.begin()->first <= at_ms && !slice_is_over) {
@@ -169,7 +164,7 @@ void ClockControl::pass_until(int64_t target_us) {
     if (!slice_is_over && !tasks.slice_is_over() && !server_.clients().any_scheduled()) continue;
     const uint64_t changes = server_.events().total();
     tasks.yield();
-    if (!wait_for_others()) return;
+    if (!wait_for_other_tasks()) return;
     outdated |= server_.events().total() != changes;
   }
 }

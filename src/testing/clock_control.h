@@ -1,4 +1,4 @@
-// What CLOCK does: moves the time that data and commands live in (Server::data_clock()).
+// Implements CLOCK: moves Server::data_clock(), the time of data and commands.
 //
 // Moving forward is a promise: the clock passes through every moment at which something is due, in
 // order, and shows that moment while it happens: keys and fields of hashes expire, waits and pauses
@@ -61,7 +61,7 @@ class ClockControl {
   void make(const Move& move);
   void pass_until(int64_t target_us);
   // Waits while keys may not expire because something is in the middle. False when the server ends.
-  bool wait_for_others();
+  bool wait_for_other_tasks();
   // The keys that are due first, up to the end of their tick, `*end_ms`.
   ByDeadline first_due(int64_t until_ms, int64_t* end_ms);
   // Has the first of them expire, and puts it back where more fields of it are due in that tick.

@@ -4,6 +4,7 @@
 
 #include "base/text/number.h"
 #include "base/text/text.h"
+#include "base/time_units.h"
 
 namespace latchkey::testing {
 
@@ -14,14 +15,14 @@ struct Unit {
   int64_t us;
 };
 
-constexpr int64_t kSecondUs = 1'000'000;
-constexpr int64_t kDayUs = 86'400 * kSecondUs;
+constexpr int64_t kDayUs = base::kSecondsPerDay * base::kUsPerSecond;
 constexpr double kMaxUs = 100'000.0 * 365 * static_cast<double>(kDayUs);
 
 // The first is meant when none is named.
 constexpr Unit kUnits[] = {
-    {"ms", 1000},  {"us", 1}, {"s", kSecondUs}, {"m", 60 * kSecondUs}, {"h", 3600 * kSecondUs},
-    {"d", kDayUs},
+    {"ms", base::kUsPerMs},           {"us", 1},
+    {"s", base::kUsPerSecond},        {"m", 60 * base::kUsPerSecond},
+    {"h", 3600 * base::kUsPerSecond}, {"d", kDayUs},
 };
 
 const Unit* unit_named(std::string_view name) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text/number.h"
+#include "base/time_units.h"
 #include "server/command/command_context.h"
 #include "server/command/help.h"
 #include "server/server.h"
@@ -35,13 +36,10 @@ bool no_arguments(CommandContext&, ArgReader&, FaultAction*) {
 }
 
 bool read_duration(CommandContext& ctx, std::string_view text, int64_t* duration_ms) {
-  constexpr int64_t kUsPerMs = 1000;
   const auto duration_us = parse_duration_us(text);
-  if (!duration_us) {
-    ctx.reply.error("ERR invalid duration, use a number of milliseconds or one such as 1.5s");
-    return false;
-  }
-  *duration_ms = (*duration_us + kUsPerMs - 1) / kUsPerMs;
+  if (!duration_us)
+    return ctx.refuse("ERR invalid duration, use a number of milliseconds or one such as 1.5s");
+  *duration_ms = (*duration_us + base::kUsPerMs - 1) / base::kUsPerMs;
   return true;
 }
 
@@ -62,16 +60,14 @@ bool range_of_durations(CommandContext& ctx, ArgReader& arguments, FaultAction* 
   if (!arguments.more()) return true;
   if (!read_duration(ctx, arguments.next(), &action->longest_ms)) return false;
   if (action->longest_ms >= action->shortest_ms) return true;
-  ctx.reply.error("ERR the longest delay is shorter than the shortest one");
-  return false;
+  return ctx.refuse("ERR the longest delay is shorter than the shortest one");
 }
 
 bool error_text(CommandContext& ctx, ArgReader& arguments, FaultAction* action) {
   if (!arguments.more()) return missing_argument(ctx);
   action->error = arguments.next();
   if (!action->error.empty()) return true;
-  ctx.reply.error("ERR the text of an error must not be empty");
-  return false;
+  return ctx.refuse("ERR the text of an error must not be empty");
 }
 
 bool byte_count(CommandContext& ctx, ArgReader& arguments, FaultAction* action) {
@@ -94,8 +90,7 @@ bool trickle_rate(CommandContext& ctx, ArgReader& arguments, FaultAction* action
     action->bytes = static_cast<size_t>(bytes);
     return true;
   }
-  ctx.reply.error("ERR TRICKLE takes <bytes>/<ms>, such as 10/5");
-  return false;
+  return ctx.refuse("ERR TRICKLE takes <bytes>/<ms>, such as 10/5");
 }
 
 struct ActionName {
@@ -137,9 +132,8 @@ bool read_action(CommandContext& ctx, ArgReader& arguments, FaultAction* action)
   }
   if (!arguments.more()) return missing_argument(ctx);
   constexpr size_t kMaxShownBytes = 128;
-  ctx.reply.error("ERR unknown action '" + std::string(arguments.peek().substr(0, kMaxShownBytes)) +
-                  "'. Try FAULT HELP.");
-  return false;
+  return ctx.refuse("ERR unknown action '" +
+                    std::string(arguments.peek().substr(0, kMaxShownBytes)) + "'. Try FAULT HELP.");
 }
 
 // --- When a fault takes place --------------------------------------------------------------------
@@ -147,8 +141,7 @@ bool read_action(CommandContext& ctx, ArgReader& arguments, FaultAction* action)
 bool read_probability(CommandContext& ctx, std::string_view text, double* probability) {
   if (!ctx.read_double(text, probability)) return false;
   if (*probability > 0 && *probability <= 1) return true;
-  ctx.reply.error("ERR PROBABILITY must be greater than 0 and at most 1");
-  return false;
+  return ctx.refuse("ERR PROBABILITY must be greater than 0 and at most 1");
 }
 
 // One of PROBABILITY, AFTER, TIMES and what selectors have.
@@ -167,11 +160,9 @@ bool read_condition(CommandContext& ctx, ArgReader& arguments, Fault* fault) {
     return true;
   }
   if (is_word(arguments.peek(), "COMMAND") && arguments.left() > 1 &&
-      is_spared(arguments.rest()[1])) {
-    ctx.reply.error("ERR requests of '" + std::string(arguments.rest()[1]) +
-                    "' meet no faults, so that whatever has others wait can be ended");
-    return false;
-  }
+      is_exempt(arguments.rest()[1]))
+    return ctx.refuse("ERR requests of '" + std::string(arguments.rest()[1]) +
+                      "' meet no faults, so that whatever has others wait can be ended");
   const Selector::Read read = fault->selector.read(ctx, arguments);
   if (read == Selector::Read::kNothing) ctx.syntax_error();
   return read == Selector::Read::kPart;
@@ -281,7 +272,7 @@ void fault_help(CommandContext& ctx) {
            });
 }
 
-// Whoever has all clients pause must be able to end what does it.
+// A fault may pause all clients, and must still be removable then.
 constexpr uint32_t kFlags = kAdmin | kNoScript | kLoading | kStale | kProtected | kDuringPause;
 // A fault must not hold up what would end a script without end.
 constexpr uint32_t kAlsoBusy = kFlags | kAllowBusy;

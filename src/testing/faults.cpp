@@ -29,25 +29,25 @@ bool is_on_reply(FaultKind kind) {
          kind == kTrickle || kind == kGarbage;
 }
 
-constexpr std::array<std::string_view, 6> kSpared = {"FAULT", "CALLS", "CLOCK",
+constexpr std::array<std::string_view, 6> kExempt = {"FAULT", "CALLS", "CLOCK",
                                                      "PSYNC", "SYNC",  "REPLCONF"};
 
-bool is_spared_call(const Call& call) {
-  // Whatever ends a script without end is let through.
+bool is_exempt_call(const Call& call) {
+  // Commands that stop a busy script are exempt.
   const bool ends_script = (call.client.server.state() & kStateBusy) != 0 &&
                            call.command != nullptr && call.command->has(kAllowBusy);
   return ends_script || call.client.has(kClientMaster | kClientReplica | kClientInternal) ||
-         call.client.replica != nullptr || std::ranges::any_of(kSpared, [&](std::string_view name) {
+         call.client.replica != nullptr || std::ranges::any_of(kExempt, [&](std::string_view name) {
            return names_container(call, name);
          });
 }
 
 }  // namespace
 
-bool is_spared(std::string_view command) {
+bool is_exempt(std::string_view command) {
   const std::string_view container = command.substr(0, command.find('|'));
   return std::ranges::any_of(
-      kSpared, [&](std::string_view name) { return base::equal_ignoring_case(name, container); });
+      kExempt, [&](std::string_view name) { return base::equal_ignoring_case(name, container); });
 }
 
 bool is_about_requests(FaultKind kind) {
@@ -146,7 +146,7 @@ int64_t Faults::replica_lag_ms() {
 
 FaultInjector::Answer Faults::before(const Call& call) {
   Client& client = call.client;
-  if (is_spared_call(call)) return {};
+  if (is_exempt_call(call)) return {};
   if (call.context == Call::Context::kPlain) {
     // A request that has waited is not asked about again.
     const auto it = pending_.find(client.id);
@@ -207,7 +207,7 @@ void Faults::remove_keys(const Call& call, bool evict) {
     if (evict) {
       server_.memory_limit().evict_key(keyspace, key);
     } else {
-      // Whoever looks for a key whose time has come removes it.
+      // A lookup removes a key whose deadline has passed.
       keyspace.set_deadline(ref, environment.now_ms);
       keyspace.exists(key);
     }

@@ -1,5 +1,5 @@
-// Failures that somebody has asked for: FAULT. Each fault is a selector of requests, when it is
-// due, and an action. Of a request the first fault that matches and is due takes place.
+// FAULT: injects failures. Each fault has a selector of requests, conditions by which it is due,
+// and an action. For each request the first fault that matches and is due is applied.
 //
 //     when                actions
 //     before it runs      kError kDelay kDrop kHang kReset kPause kEvict kExpire
@@ -50,9 +50,9 @@ enum class FaultKind : uint8_t {
   kReplicaLag,
 };
 
-// Whether no fault is ever asked about requests of this command ("name" or "container|subcommand"):
-// whatever has others wait can be ended, and replicas come and go as they do without faults.
-bool is_spared(std::string_view command);
+// Whether faults never apply to requests of this command ("name" or "container|subcommand"): those
+// that end faults and waits, and those of replicas.
+bool is_exempt(std::string_view command);
 
 // Whether it is about requests, and not about connections, the disk or replicas.
 bool is_about_requests(FaultKind kind);

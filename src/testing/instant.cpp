@@ -5,12 +5,11 @@
 #include "base/settable_clock.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
+#include "base/time_units.h"
 
 namespace latchkey::testing {
 
 namespace {
-
-constexpr int64_t kSecondUs = 1'000'000;
 
 std::optional<int64_t> within_range(int64_t us) {
   if (us < 0 || us > base::SettableClock::kMaxUs) return std::nullopt;
@@ -50,7 +49,7 @@ std::optional<int64_t> parse_time_of_day_us(std::string_view text) {
   const auto second = number_of(text.substr(6, 2));
   if (!hour || !minute || !second || *hour > 23 || *minute > 59 || *second > 59)
     return std::nullopt;
-  int64_t us = ((*hour * 60 + *minute) * int64_t{60} + *second) * kSecondUs;
+  int64_t us = ((*hour * 60 + *minute) * int64_t{60} + *second) * base::kUsPerSecond;
   if (text.size() == 8) return us;
   const std::string_view fraction = text.substr(9);
   if (text[8] != '.' || fraction.empty() || fraction.size() > 6) return std::nullopt;
@@ -77,7 +76,7 @@ std::optional<int64_t> take_offset_us(std::string_view* text) {
       *minutes > 59)
     return std::nullopt;
   text->remove_suffix(kSize);
-  const int64_t us = (*hours * 60 + *minutes) * int64_t{60} * kSecondUs;
+  const int64_t us = (*hours * 60 + *minutes) * int64_t{60} * base::kUsPerSecond;
   return ahead ? us : -us;
 }
 
@@ -106,7 +105,7 @@ std::optional<int64_t> parse_instant_us(std::string_view text) {
   const std::string_view number = is_ms ? text.substr(0, text.size() - 2) : text;
   if (number.find_first_not_of("0123456789.") != std::string_view::npos) return std::nullopt;
   int64_t whole = 0;
-  const int64_t unit_us = is_ms ? 1000 : kSecondUs;
+  const int64_t unit_us = is_ms ? base::kUsPerMs : base::kUsPerSecond;
   if (base::parse_int64(number, &whole)) {
     if (whole > base::SettableClock::kMaxUs / unit_us) return std::nullopt;
     return within_range(whole * unit_us);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/text/number.h"
 #include "server/acl/user.h"
 #include "server/client/client.h"
 #include "server/command/command_table.h"
@@ -79,10 +78,8 @@ Selector::Read Selector::read(CommandContext& ctx, ArgReader& arguments) {
     return Read::kFailed;
   }
   if (!ctx.read_int64(text, &index)) return Read::kFailed;
-  if (index < 0 || index >= ctx.server.database_count()) {
-    ctx.reply.error("ERR DB index is out of range");
-    return Read::kFailed;
-  }
+  if (index < 0 || index >= ctx.server.database_count())
+    return ctx.refuse("ERR DB index is out of range", Read::kFailed);
   database_ = static_cast<int>(index);
   return Read::kPart;
 }
@@ -93,8 +90,7 @@ bool Selector::may_be_given(CommandContext& ctx, bool is_given, std::string_view
     return false;
   }
   if (text.size() <= kMaxPatternBytes) return true;
-  ctx.reply.error("ERR a pattern may have up to " + std::to_string(kMaxPatternBytes) + " bytes");
-  return false;
+  return ctx.refuse("ERR a pattern may have up to " + std::to_string(kMaxPatternBytes) + " bytes");
 }
 
 bool Selector::read_command(CommandContext& ctx, std::string_view name) {
@@ -106,14 +102,9 @@ bool Selector::read_command(CommandContext& ctx, std::string_view name) {
     return category != 0;
   }
   const Command* command = ctx.server.commands().find_full_name(name);
-  if (command == nullptr) {
-    ctx.reply.error("ERR unknown command '" + shown + "'");
-    return false;
-  }
-  if (command_ids_.size() == kMaxCommands) {
-    ctx.reply.error("ERR up to " + std::to_string(kMaxCommands) + " commands may be named");
-    return false;
-  }
+  if (command == nullptr) return ctx.refuse("ERR unknown command '" + shown + "'");
+  if (command_ids_.size() == kMaxCommands)
+    return ctx.refuse("ERR up to " + std::to_string(kMaxCommands) + " commands may be named");
   command_ids_.push_back(command->id);
   return true;
 }

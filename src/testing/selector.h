@@ -1,4 +1,4 @@
-// Which requests a command for tests speaks of: FAULT ADD, CALLS LIST, CALLS COUNT and CALLS WAIT.
+// Selects requests, for FAULT ADD, CALLS LIST, CALLS COUNT and CALLS WAIT.
 //
 //     [COMMAND <name | container | container|subcommand | @category>]...
 //     [KEY <glob>] [CLIENT <id | glob of its name>] [USER <name>] [DB <index>]
@@ -9,7 +9,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -47,9 +47,9 @@ Spaces* changeable_spaces(CommandContext& ctx, std::string_view subcommand) {
   Spaces* const spaces = spaces_of(ctx);
   if (spaces == nullptr || &ctx.server == &spaces->main() || spaces->default_user_may(subcommand))
     return spaces;
-  ctx.reply.error("NOPERM Clients of spaces may run SPACE " + std::string(subcommand) +
-                  " only where the default user of the first server may");
-  return nullptr;
+  return ctx.refuse("NOPERM Clients of spaces may run SPACE " + std::string(subcommand) +
+                        " only where the default user of the first server may",
+                    nullptr);
 }
 
 struct CreateOptions {
@@ -111,7 +111,7 @@ void space_enter(CommandContext& ctx) {
   const std::string_view name = ctx.args[kFirstArgument];
   const Spaces::Space* const here = spaces->space_of(ctx.server);
   if (here != nullptr ? here->name == name : is_word(name, "MAIN")) return ctx.reply.ok();
-  if (const std::string_view objection = Spaces::objection_to(name);
+  if (const std::string_view objection = Spaces::name_error(name);
       !objection.empty() && !is_word(name, "MAIN"))
     return ctx.reply.error("ERR " + std::string(objection));
   ctx.reply.error(
@@ -163,8 +163,8 @@ void listen_at_socket(CommandContext& ctx, Spaces& spaces, Spaces::Space& space,
   const std::filesystem::file_status there = std::filesystem::symlink_status(path, ignored);
   if (!listens && std::filesystem::exists(there) && !std::filesystem::is_socket(there))
     return ctx.reply.error("ERR There is something else than a socket at this path");
-  // As with the directive unixsocket a socket that is left from before is replaced, but not one of
-  // a server that runs: whoever may make spaces is not thereby to take other servers' clients.
+  // As with the directive unixsocket a stale socket is replaced, but not that of a running server:
+  // the permission to make spaces must not allow taking the clients of other servers.
   if (!listens && std::filesystem::exists(there) && is_in_use(path))
     return ctx.reply.error("ERR A server listens at this path already");
   if (!listens) {

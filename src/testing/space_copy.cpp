@@ -2,7 +2,6 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "base/log.h"
 #include "locks/lock_watch.h"
@@ -20,7 +19,8 @@ namespace latchkey::testing {
 
 namespace {
 
-// Reading a dataset logs who has written it and when, which says nothing here.
+// Silences the log while it exists: reading a dataset logs which server has written it and when,
+// which has no meaning here.
 class QuietLog {
  public:
   explicit QuietLog(base::Logger& log) : log_(log), level_(log.level()) {
@@ -35,8 +35,8 @@ class QuietLog {
   base::LogLevel level_;
 };
 
-// Why a release cannot have the value; nothing when it can.
-std::string_view objection_to(const store::Entry& entry, const server::Edition& edition) {
+// The name of the type of the value, if the release does not have that type; else empty.
+std::string_view unsupported_type(const store::Entry& entry, const server::Edition& edition) {
   switch (entry.type()) {
     case store::Type::kVectorSet:
       return edition.has({8, 0}) ? std::string_view() : "vector sets";
@@ -75,7 +75,7 @@ base::Result<> check_edition(server::Server& from, const server::Server& to) {
     from.functions()->for_each_code([&](std::string_view) { unknown = "functions"; });
   for (const auto& database : from.databases()) {
     database->for_each([&](const store::Entry& entry) {
-      if (unknown.empty()) unknown = objection_to(entry, edition);
+      if (unknown.empty()) unknown = unsupported_type(entry, edition);
     });
   }
   if (unknown.empty()) return {};
@@ -106,7 +106,7 @@ base::Result<> copy_dataset(server::Server& from, server::Server& to) {
   persist::MemorySource source(bytes);
   persist::ReadOptions reading = persist::read_options(to);
   reading.verify_checksum = false;
-  // What is past its deadline goes in the copy as it does in the original: by itself.
+  // Keys past their deadline expire in the copy as they do in the original.
   reading.drop_expired = false;
   const persist::ReadReport report = persist::read_dataset(source, to, reading);
   if (report.ok) return {};

@@ -1,4 +1,5 @@
-// Copies what one server holds into another one of the process: for spaces that begin from others.
+// Copies the dataset of one server into another one of the process, for spaces that begin as
+// copies.
 #pragma once
 
 #include "base/result.h"

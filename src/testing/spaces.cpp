@@ -35,7 +35,7 @@ std::optional<Edition> parse_release(std::string_view tag) {
   return Edition::parse(tag);
 }
 
-// While it lives, what is done is done for that server, whoever has asked for it.
+// While it exists, work is done on behalf of that server instead of the one that asked for it.
 class Within {
  public:
   explicit Within(Server& server) { server.enter(); }
@@ -50,7 +50,7 @@ class Within {
 Spaces::Spaces(Server& main, Factory factory)
     : main_(main), factory_(std::move(factory)), timer_(*main.loop(), [this] { work(); }) {
   attach(main);
-  main.hooks().tick.add([this] { look_after_spaces(); });
+  main.hooks().tick.add([this] { drop_idle_spaces(); });
 }
 
 Spaces::~Spaces() {
@@ -68,7 +68,7 @@ void Spaces::detach(Server& server) {
   server.remove_layer<Spaces>();
 }
 
-std::string_view Spaces::objection_to(std::string_view name) {
+std::string_view Spaces::name_error(std::string_view name) {
   if (name.empty()) return "The name of a space must not be empty";
   if (name.size() > kMaxNameBytes) return "The name of a space must not be longer than 128 bytes";
   const bool plain = std::all_of(name.begin(), name.end(),
@@ -92,7 +92,7 @@ Spaces::Space* Spaces::find(std::string_view name) {
 }
 
 Spaces::Space* Spaces::space_of(Server& server) {
-  // A space is known to its server by the name of the user who comes into it.
+  // The server of a space has the space's user name as an alias of its default user.
   const std::string_view alias = server.access().default_alias();
   if (alias.empty()) return nullptr;
   const auto it = spaces_.find(alias.substr(kUserPrefix.size()));
@@ -108,13 +108,13 @@ std::string Spaces::unused_name() {
 }
 
 base::Result<Spaces::Space*> Spaces::create(std::string_view name, bool keep, Server* from) {
-  if (const std::string_view objection = objection_to(name); !objection.empty())
+  if (const std::string_view objection = name_error(name); !objection.empty())
     return base::fail(std::string(objection));
   // One that is ending still has its name for some moments.
   if (spaces_.contains(name)) return base::fail("The space of that name is being dropped");
   if (spaces_.size() >= static_cast<size_t>(main_.settings().max_spaces))
     return base::fail("There are as many spaces as max-spaces allows");
-  // What is made here goes with the space, and not with who has asked for it.
+  // What is made here lives as long as the space, so it is not billed to the server of the request.
   const Within within(main_);
   const base::ThreadHeapUse heap;
   const uint64_t before = heap.balance();
@@ -129,7 +129,7 @@ base::Result<Spaces::Space*> Spaces::create(std::string_view name, bool keep, Se
   server.set_state(server::kStateSpace, true);
   attach(server);
   server.access().set_default_alias(std::string(kUserPrefix) + space->name);
-  take_passwords(server);
+  copy_passwords(server);
   server.set_stop_action([this, made = space.get()] { drop(*made); });
   server.pause_ticking();
   server.count_own_memory(heap.balance() - before);
@@ -143,7 +143,7 @@ base::Result<Spaces::Space*> Spaces::create(std::string_view name, bool keep, Se
   return spaces_.emplace(space->name, std::move(space)).first->second.get();
 }
 
-void Spaces::take_passwords(Server& server) {
+void Spaces::copy_passwords(Server& server) {
   const auto user = main_.access().default_user();
   if (!user->enabled || user->passwords.empty()) return;
   std::vector<std::string> rules{"resetpass"};
@@ -241,11 +241,11 @@ bool Spaces::may_copy_main(Server& asked) const {
   return user->needs_no_password || asked.access().default_user()->passwords == user->passwords;
 }
 
-std::string Spaces::wanted_by(Client& client, const Command& command, Arguments args) {
+std::string Spaces::requested_space(Client& client, const Command& command, Arguments args) {
   if (command.full_name == "space|enter") {
     const std::string_view name = args[2];
     if (server::is_word(name, "MAIN")) return std::string(kMain);
-    return objection_to(name).empty() ? std::string(name) : std::string();
+    return name_error(name).empty() ? std::string(name) : std::string();
   }
   std::string_view user;
   std::string_view password;
@@ -263,7 +263,7 @@ std::string Spaces::wanted_by(Client& client, const Command& command, Arguments 
   }
   if (!user.starts_with(kUserPrefix) || client.server.access().find(user) != nullptr) return {};
   const std::string_view name = user.substr(kUserPrefix.size());
-  if (!objection_to(name).empty() || !may_enter(client, password)) return {};
+  if (!name_error(name).empty() || !may_enter(client, password)) return {};
   return std::string(name);
 }
 
@@ -272,7 +272,7 @@ server::SpaceGate::Answer Spaces::ask(Client& client, const Command& command, Ar
                               server::kClientReplica | server::kClientMaster |
                               server::kClientMonitor | server::kClientSubscribed;
   if (client.connection() == nullptr || client.has(kBound)) return {};
-  std::string name = wanted_by(client, command, args);
+  std::string name = requested_space(client, command, args);
   if (name.empty()) return {};
   const Space* here = space_of(client.server);
   if ((here != nullptr ? std::string_view(here->name) : kMain) == name) return {};
@@ -284,7 +284,7 @@ server::SpaceGate::Answer Spaces::ask(Client& client, const Command& command, Ar
     moves_.push_back({&client.server, client.id, std::string(name)});
   }
   timer_.start(0);
-  return {Verdict::kGoes};
+  return {Verdict::kMoves};
 }
 
 base::Result<Server*> Spaces::server_named(std::string_view name) {
@@ -343,11 +343,11 @@ void Spaces::destroy(Space& space) {
   detach(server);
   // What is large is freed on the thread that does so, which the first server waits for.
   for (int i = 0; i < server.database_count(); ++i)
-    server.database(i).give_away(main_.environment().reclaimer);
+    server.database(i).release_contents(main_.environment().reclaimer);
   spaces_.erase(spaces_.find(space.name));
 }
 
-void Spaces::look_after_spaces() {
+void Spaces::drop_idle_spaces() {
   const int64_t now_ms = main_.machine_ms();
   const int64_t linger_ms = main_.settings().space_linger_ms;
   for (const auto& each : spaces_) {

@@ -66,7 +66,7 @@ class Spaces final : public server::SpaceGate {
     bool stays() const { return keep || port != 0 || !socket.empty(); }
   };
 
-  // Makes the server of a space that stands for that edition.
+  // Makes the server of a space, with that edition.
   using Factory = std::function<base::Result<std::unique_ptr<SpaceServer>, server::ConfigError>(
       const server::Edition& edition)>;
 
@@ -76,10 +76,10 @@ class Spaces final : public server::SpaceGate {
   Spaces(const Spaces&) = delete;
   Spaces& operator=(const Spaces&) = delete;
 
-  // Why no space can have this name, or nothing.
-  static std::string_view objection_to(std::string_view name);
-  // What a space of that name stands for where the first server stands for `usual`. REQUIRES: there
-  // is no objection to the name.
+  // The error of a name that no space can have; empty: the name is valid.
+  static std::string_view name_error(std::string_view name);
+  // The edition of a space of that name; `usual`: the edition of the first server. REQUIRES: the
+  // name is valid.
   static server::Edition edition_of(std::string_view name, const server::Edition& usual);
 
   // The space of that name; null: there is none.
@@ -90,8 +90,8 @@ class Spaces final : public server::SpaceGate {
   // Whether clients of that server may copy the first one: those of a space when its default user
   // has the passwords of the first server's, if that has any.
   bool may_copy_main(server::Server& asked) const;
-  // Whether the first server's default user may run that subcommand of SPACE: who comes into a
-  // space by name has named no other user.
+  // Whether the first server's default user may run that subcommand of SPACE: a client that enters
+  // a space by name has not authenticated as another user.
   bool default_user_may(std::string_view subcommand) const;
   // A name that no space has.
   std::string unused_name();
@@ -120,19 +120,19 @@ class Spaces final : public server::SpaceGate {
   };
 
   // The space that the request of a client asks for; empty: none.
-  std::string wanted_by(server::Client& client, const server::Command& command,
-                        server::Arguments args);
+  std::string requested_space(server::Client& client, const server::Command& command,
+                              server::Arguments args);
   bool may_enter(server::Client& client, std::string_view password);
   // Gives the default user of a new space the passwords of the first server's.
-  void take_passwords(server::Server& server);
+  void copy_passwords(server::Server& server);
   // What waits for the turn to end: clients that move, spaces that end.
   void work();
   void make(const Move& move);
-  void look_after_spaces();
+  void drop_idle_spaces();
   void wake(Space& space);
   void let_sleep(Space& space);
   void destroy(Space& space);
-  // Lets a server find the spaces; and no longer.
+  // Makes the spaces a layer and the gate of a server; and ends that.
   void attach(server::Server& server);
   void detach(server::Server& server);
   // The server of the space of that name, which is made if there is none; kMain: the first server.

@@ -12,6 +12,7 @@
 #include <memory>
 #include <system_error>
 
+#include "base/time_units.h"
 #include "tls/context.h"
 
 namespace latchkey::tls {
@@ -65,7 +66,7 @@ FileStamp stamp_of(const std::string& path) {
   struct stat status {};
   if (path.empty() || stat(path.c_str(), &status) != 0) return {};
   const auto nanoseconds = [](const timespec& time) {
-    return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+    return time.tv_sec * base::kNsPerSecond + time.tv_nsec;
   };
   return {.device = status.st_dev,
           .inode = status.st_ino,

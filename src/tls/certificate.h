@@ -1,4 +1,4 @@
-// What operators are told of a certificate, and what tells that the files of TLS were replaced.
+// Facts about a certificate for operators, and the stamps by which replaced TLS files are noticed.
 #pragma once
 
 #include <cstdint>

@@ -185,7 +185,7 @@ int verification_of(Settings::Clients clients) {
   return SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
 }
 
-// Whether OpenSSL may read the files: it would wait for whoever writes to a pipe, and read a device
+// Whether OpenSSL may read the files: it would wait for a writer of a pipe, and read a device
 // to its end.
 base::Result<> check_files(const Settings& settings) {
   constexpr uint64_t kMaxBytes = 64 << 20;

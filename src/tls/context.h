@@ -5,7 +5,7 @@
 //
 // Nothing of OpenSSL is initialised before the first context is made. OpenSSL's configuration file
 // is not read. This folder alone includes OpenSSL's headers. Not thread-safe, but any thread may
-// make a context and hand it over.
+// make a context for another one.
 #pragma once
 
 #include <memory>

@@ -13,7 +13,7 @@
 
 namespace {
 
-using latchkey::resp::Arguments;
+using latchkey::resp::ArgumentVector;
 using latchkey::resp::RequestParser;
 
 void require(bool holds) {
@@ -35,7 +35,7 @@ bool parse_arrived(RequestParser& parser, const RequestParser::Limits& limits,
   const auto buffer = std::make_unique<char[]>(size);
   std::copy_n(arrived.data() + parsed.consumed, size, buffer.get());
   size_t position = 0;
-  Arguments arguments;
+  ArgumentVector arguments;
   auto status = RequestParser::Status::kRequest;
   while (position < size && status == RequestParser::Status::kRequest) {
     arguments.clear();

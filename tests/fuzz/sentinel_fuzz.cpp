@@ -80,10 +80,10 @@ void hear(std::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
     if (piece.empty()) continue;
     const std::string rest = piece.substr(1);
-    if (piece[0] == 'm') heard.discovery().take_info(master, rest);
+    if (piece[0] == 'm') heard.discovery().process_info(master, rest);
     if (piece[0] == 'r' && !master.replicas.empty())
-      heard.discovery().take_info(*master.replicas.begin()->second, rest);
-    if (piece[0] == 'h') heard.discovery().take_hello(rest);
+      heard.discovery().process_info(*master.replicas.begin()->second, rest);
+    if (piece[0] == 'h') heard.discovery().process_hello(rest);
     host.time_ms += 1000;
     heard.tick();
     master.link->last_available_ms = host.time_ms;

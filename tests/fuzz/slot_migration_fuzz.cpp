@@ -119,7 +119,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if ((input.byte() & 7) != 0) {
     send_slots(input, nodes[1]);
   } else {
-    nodes[1].cluster->slot_migration().told_of_task(input.rest());
+    nodes[1].cluster->slot_migration().master_task_received(input.rest());
   }
   return 0;
 }

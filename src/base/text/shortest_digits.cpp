@@ -1,6 +1,7 @@
 #include "base/text/shortest_digits.h"
 
 #include <bit>
+#include <cstdint>
 
 #include "base/assert.h"
 

@@ -5,8 +5,6 @@
 // its reply to the last digit, so an exact method would not do.
 #pragma once
 
-#include <cstdint>
-
 namespace latchkey::base {
 
 // The longest run of digits that shortest_digits() writes.

@@ -1,4 +1,4 @@
-// The word that somebody who mistyped another one probably meant.
+// Suggestions for mistyped words.
 #pragma once
 
 #include <span>

@@ -8,6 +8,7 @@
 
 #include "base/text/number.h"
 #include "base/text/up_to_nul.h"
+#include "base/time_units.h"
 #include "cluster/cluster.h"
 #include "cluster/slot_jobs/slot_jobs.h"
 #include "cluster/slot_migration/task.h"
@@ -29,34 +30,25 @@ bool read_ranges(CommandContext& ctx, ArgReader& reader, SlotSet* slots) {
   while (reader.more() && base::parse_int64(reader.peek(), &number)) {
     int first = 0;
     int last = 0;
-    if (reader.left() < 2) {
-      ctx.reply.error("ERR No end slot for final slot range");
-      return false;
-    }
-    if (!parse_slot(reader.next(), &first) || !parse_slot(reader.next(), &last)) {
-      ctx.reply.error("ERR Invalid or out of range slot");
-      return false;
-    }
+    if (reader.left() < 2) return ctx.refuse("ERR No end slot for final slot range");
+    if (!parse_slot(reader.next(), &first) || !parse_slot(reader.next(), &last))
+      return ctx.refuse("ERR Invalid or out of range slot");
     const auto text = [](std::pair<int, int> range) {
       return std::to_string(range.first) + "-" + std::to_string(range.second);
     };
-    if (first > last) {
-      ctx.reply.error("ERR Start slot number " + std::to_string(first) +
-                      " is greater than end slot number " + std::to_string(last) + ".");
-      return false;
-    }
+    if (first > last)
+      return ctx.refuse("ERR Start slot number " + std::to_string(first) +
+                        " is greater than end slot number " + std::to_string(last) + ".");
     for (const auto& other : ranges) {
       if (first > other.second || last < other.first) continue;
-      ctx.reply.error("ERR Slot range " + text({first, last}) + " overlaps with previous range " +
-                      text(other) + ".");
-      return false;
+      return ctx.refuse("ERR Slot range " + text({first, last}) + " overlaps with previous range " +
+                        text(other) + ".");
     }
     ranges.emplace_back(first, last);
     for (int slot = first; slot <= last; ++slot) slots->add(slot);
   }
   if (!ranges.empty()) return true;
-  ctx.reply.error("ERR No slot ranges specified");
-  return false;
+  return ctx.refuse("ERR No slot ranges specified");
 }
 
 // --- CLUSTER MIGRATESLOTS ------------------------------------------------------------------------
@@ -99,16 +91,13 @@ base::Result<> check_slots(Cluster& cluster, const SlotSet& slots) {
 
 // The node that an argument names. Null when an error has been sent.
 const Node* read_target(CommandContext& ctx, Cluster& cluster, std::string_view id) {
-  if (id.size() != kIdDigits) {
-    ctx.reply.error("ERR Invalid node name: " + std::string(id));
-    return nullptr;
-  }
+  if (id.size() != kIdDigits)
+    return ctx.refuse("ERR Invalid node name: " + std::string(id), nullptr);
   const Node* const node = cluster.nodes().find(id);
   if (node == nullptr) {
     ctx.reply.error("ERR Unknown node name: " + std::string(id));
   } else if (node == &cluster.myself()) {
-    ctx.reply.error("ERR Target node can not be this node.");
-    return nullptr;
+    return ctx.refuse("ERR Target node can not be this node.", nullptr);
   }
   return node;
 }
@@ -121,10 +110,8 @@ bool read_job(CommandContext& ctx, Cluster& cluster, ArgReader& reader, WantedJo
     return false;
   }
   if (!read_ranges(ctx, reader, &job->slots)) return false;
-  if (const base::Result<> checked = check_slots(cluster, job->slots); !checked) {
-    ctx.reply.error(checked.error());
-    return false;
-  }
+  if (const base::Result<> checked = check_slots(cluster, job->slots); !checked)
+    return ctx.refuse(checked.error());
   std::string_view id;
   if (!reader.word("NODE", &id)) {
     ctx.syntax_error();
@@ -137,7 +124,6 @@ bool read_job(CommandContext& ctx, Cluster& cluster, ArgReader& reader, WantedJo
 // --- CLUSTER GETSLOTMIGRATIONS -------------------------------------------------------------------
 
 void reply_job(CommandContext& ctx, const SlotJob& job, size_t remaining_bytes) {
-  constexpr int64_t kMsPerSecond = 1000;
   const auto text = [&](std::string_view name, std::string_view value) {
     ctx.reply.bulk(name);
     ctx.reply.bulk(value);
@@ -155,9 +141,9 @@ void reply_job(CommandContext& ctx, const SlotJob& job, size_t remaining_bytes) 
     text("target_node", job.target);
     text("source_node", job.source);
   }
-  number("create_time", job.created_ms / kMsPerSecond);
-  number("last_update_time", job.updated_ms / kMsPerSecond);
-  number("last_ack_time", job.heard_ms / kMsPerSecond);
+  number("create_time", job.created_ms / base::kMsPerSecond);
+  number("last_update_time", job.updated_ms / base::kMsPerSecond);
+  number("last_ack_time", job.last_contact_ms / base::kMsPerSecond);
   text("state", name_of(job.state));
   text("message", job.message);
   number("cow_size", static_cast<int64_t>(job.copied_bytes));
@@ -191,7 +177,7 @@ void establish(CommandContext& ctx, Cluster& cluster) {
   SlotJobs::Establishment wanted;
   if (!read_establishment(ctx, &wanted)) return;
   if (ctx.client.has(kClientMaster)) {
-    cluster.slot_jobs().told_of_begin(wanted);
+    cluster.slot_jobs().master_job_began(wanted);
     return ctx.reply.ok();
   }
   const base::Result<> established = cluster.slot_jobs().establish(ctx.client, wanted);
@@ -214,8 +200,8 @@ void finish(CommandContext& ctx, Cluster& cluster) {
   if (name.size() != kIdDigits || (!success && !is_word(state, "FAILED")))
     return ctx.syntax_error();
   if (!ctx.client.has(kClientMaster)) return ctx.reply.error("ERR No such slot migration job");
-  // A former master has ended its jobs by itself when its replica took over, which tells of them.
-  cluster.slot_jobs().told_of_end(name, success, message);
+  // A former master ended its jobs when its replica took over, so it may not know this one.
+  cluster.slot_jobs().master_job_ended(name, success, message);
   ctx.reply.ok();
 }
 
@@ -257,9 +243,9 @@ void debug_slotmigration(CommandContext& ctx) {
   int64_t on = 0;
   if (!ctx.read_int64_in(ctx.args[3], 0, 1, &on)) return;
   if (is_word(ctx.args[2], "PREVENT-PAUSE")) {
-    cluster->slot_jobs().hold_back.pause = on != 0;
+    cluster->slot_jobs().prevented.pause = on != 0;
   } else if (is_word(ctx.args[2], "PREVENT-FAILOVER")) {
-    cluster->slot_jobs().hold_back.failover = on != 0;
+    cluster->slot_jobs().prevented.failover = on != 0;
   } else {
     return ctx.syntax_error();
   }

@@ -52,9 +52,9 @@ struct SlotJob {
   std::string message = {};  // why it has failed
   // Unix time.
   int64_t created_ms = 0;
-  int64_t updated_ms = 0;   // when the state changed
-  int64_t heard_ms = 0;     // from the other node
-  size_t copied_bytes = 0;  // by copy on write, while the snapshot was made
+  int64_t updated_ms = 0;       // when the state changed
+  int64_t last_contact_ms = 0;  // from the other node
+  size_t copied_bytes = 0;      // by copy on write, while the snapshot was made
 
   bool ended() const { return state >= JobState::kSuccess; }
   // "Slot migration <name> (export of 0-9 20-29)".

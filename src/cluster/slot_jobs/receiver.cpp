@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/text/text.h"
+#include "base/time_units.h"
 #include "resp/request_encoder.h"
 #include "server/client/client.h"
 #include "server/server.h"
@@ -14,7 +15,6 @@ using base::equal_ignoring_case;
 namespace {
 
 constexpr int64_t kAckIntervalMs = 1000;
-constexpr int64_t kMsPerSecond = 1000;
 
 }  // namespace
 
@@ -33,7 +33,7 @@ JobReceiver::JobReceiver(server::Server& server, Host& host, SlotJob& job, serve
   });
 }
 
-void JobReceiver::go_on_soon(uint64_t delay_ms) {
+void JobReceiver::continue_soon(uint64_t delay_ms) {
   if (timer_ != nullptr) timer_->start(delay_ms);
 }
 
@@ -83,8 +83,8 @@ void JobReceiver::fail(const std::string& message) {
   host_.receiving_failed(job_, message);
 }
 
-void JobReceiver::tell(std::string_view what) {
-  told_ms_ = server_.machine_ms();
+void JobReceiver::send_syncslots(std::string_view what) {
+  acknowledged_ms_ = server_.machine_ms();
   if (client_.connection() == nullptr) return;
   client_.out().append(resp::encode_request({"CLUSTER", "SYNCSLOTS", what}));
   client_.connection()->flush();
@@ -93,12 +93,12 @@ void JobReceiver::tell(std::string_view what) {
 size_t JobReceiver::on_input(std::span<char> bytes) {
   server_.refresh_clock();
   if (over_) return bytes.size();
-  job_.heard_ms = server_.machine_ms();
+  job_.last_contact_ms = server_.machine_ms();
   // Unlike an Importer it does not wait while writes are paused: nothing else would end the job,
   // and the source may have paused writes for it. The first write fails the job
   // (StreamRunner::run).
   if (reader_.must_wait()) {
-    go_on_soon(StreamReader::kRetryMs);
+    continue_soon(StreamReader::kRetryMs);
     return 0;
   }
   const StreamReader::Progress progress = reader_.read(
@@ -112,7 +112,7 @@ size_t JobReceiver::on_input(std::span<char> bytes) {
   if (over_) return bytes.size();
   if (net::Connection* const connection = client_.connection(); connection != nullptr)
     progress.is_far_ahead ? connection->pause_reading() : connection->resume_reading();
-  if (progress.has_more) go_on_soon(0);
+  if (progress.has_more) continue_soon(0);
   return progress.used;
 }
 
@@ -126,7 +126,7 @@ void JobReceiver::advance(JobState from, JobState to, std::string_view request,
                           std::string_view what) {
   if (job_.state != from) return fail("The source sends " + std::string(request) + " too early");
   enter(to);
-  if (!what.empty()) tell(what);
+  if (!what.empty()) send_syncslots(what);
 }
 
 bool JobReceiver::run_protocol(std::span<const std::string_view> words) {
@@ -157,11 +157,11 @@ void JobReceiver::tick() {
   if (job_.state == JobState::kFailoverGranted && host_.may_take_slots())
     return host_.slots_granted(job_);
   const int64_t now_ms = server_.machine_ms();
-  if (now_ms - job_.heard_ms > server_.settings().repl_timeout * kMsPerSecond)
+  if (now_ms - job_.last_contact_ms > server_.settings().repl_timeout * base::kMsPerSecond)
     return fail("Timed out after too long with no interaction");
   // The source's silence has a limit of its own.
   client_.last_interaction_ms = now_ms;
-  if (now_ms - told_ms_ >= kAckIntervalMs) tell("ACK");
+  if (now_ms - acknowledged_ms_ >= kAckIntervalMs) send_syncslots("ACK");
 }
 
 }  // namespace latchkey::cluster

@@ -67,9 +67,9 @@ class JobReceiver final : public net::ConnectionHandler {
 
  private:
   void enter(JobState state);
-  void tell(std::string_view what);
+  void send_syncslots(std::string_view what);
   // Has the rest of the input offered again.
-  void go_on_soon(uint64_t delay_ms);
+  void continue_soon(uint64_t delay_ms);
   void run(std::span<const std::string_view> words);
   // A request of the protocol. False when it is none.
   bool run_protocol(std::span<const std::string_view> words);
@@ -87,7 +87,7 @@ class JobReceiver final : public net::ConnectionHandler {
   bool begun_ = false;
   bool over_ = false;
   uint64_t received_ = 0;
-  int64_t told_ms_ = 0;
+  int64_t acknowledged_ms_ = 0;
 };
 
 }  // namespace latchkey::cluster

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/text/text.h"
+#include "base/time_units.h"
 #include "base/timeout.h"
 #include "cluster/slot_keys.h"
 #include "cluster/slot_migration/slot_snapshot.h"
@@ -17,7 +18,6 @@
 #include "resp/take_line.h"
 #include "server/client/client.h"
 #include "server/client/node_link.h"
-#include "server/client/output_limits.h"
 #include "server/client/pause.h"
 #include "server/server.h"
 #include "server/tasks.h"
@@ -32,7 +32,6 @@ namespace {
 constexpr char kConnectionLost[] =
     "Connection lost to target. Check CLUSTER GETSLOTMIGRATIONS on the target node for more "
     "information.";
-constexpr int64_t kMsPerSecond = 1000;
 constexpr int64_t kAckIntervalMs = 1000;
 constexpr size_t kMaxLine = 64 * 1024;
 constexpr size_t kMaxRequest = 1024;
@@ -126,11 +125,11 @@ void JobSender::read_reply(std::string_view line) {
   }
   if (std::exchange(authenticates_, false)) return establish();
   enter(JobState::kWaitingToSnapshot);
-  tell("ACK");
+  send_syncslots("ACK");
 }
 
 size_t JobSender::channel_input(NodeChannel&, std::span<char> bytes) {
-  job_.heard_ms = server_.machine_ms();
+  job_.last_contact_ms = server_.machine_ms();
   size_t used = 0;
   while (!over_ && used < bytes.size()) {
     if (job_.state < JobState::kWaitingToSnapshot) {
@@ -144,7 +143,8 @@ size_t JobSender::channel_input(NodeChannel&, std::span<char> bytes) {
     }
     words_.clear();
     size_t size = 0;
-    // As of somebody who has not logged in: a target has nothing to say that is longer.
+    // With the limits of clients that are not authenticated: the requests of a target are not
+    // longer.
     const auto status = parser_.parse(
         bytes.subspan(used), {.max_bulk_size = kMaxRequest, .authenticated = false}, words_, &size);
     if (status == resp::RequestParser::Status::kIncomplete) break;
@@ -170,7 +170,7 @@ void JobSender::read_request(std::span<const std::string_view> words) {
   }
   if (base::equal_ignoring_case(what, "request-failover") &&
       job_.state == JobState::kFailoverPaused) {
-    tell("FAILOVER-GRANTED");
+    send_syncslots("FAILOVER-GRANTED");
     return enter(JobState::kFailoverGranted);
   }
   fail("The target sends an unexpected request: " + std::string(words[0].substr(0, 64)));
@@ -209,17 +209,17 @@ void JobSender::start_snapshot() {
   child_runs_ = true;
   stream_ = std::make_unique<SlotStream>(
       server_, job_.slots,
-      [this](int database, std::string_view request) { take_write(database, request); },
+      [this](int database, std::string_view request) { forward_write(database, request); },
       [this] { crossed_ = true; });
   enter(JobState::kSnapshotting);
 }
 
-void JobSender::pass_on_snapshot() {
+void JobSender::forward_snapshot() {
   const auto is_full = [this] {
     const net::Connection* const connection = channel_->connection();
     return connection == nullptr || connection->pending_output() > ChildPipe::kMaxPending;
   };
-  pipe_->pass_on(is_full, [this](std::string_view bytes) {
+  pipe_->forward(is_full, [this](std::string_view bytes) {
     channel_->connection()->out().append(bytes);
     channel_->connection()->flush();
   });
@@ -230,7 +230,7 @@ void JobSender::snapshot_ended(bool done, size_t copied_bytes) {
   if (!std::exchange(child_runs_, false) || over_) return;
   job_.copied_bytes = copied_bytes;
   if (!done) return fail("Failed to send the snapshot of the slots");
-  tell("SNAPSHOT-EOF");
+  send_syncslots("SNAPSHOT-EOF");
   enter(JobState::kReplicating);
   send(std::exchange(kept_, {}));
   if (pause_requested_) pause_writes();
@@ -239,7 +239,7 @@ void JobSender::snapshot_ended(bool done, size_t copied_bytes) {
 // --- Writes --------------------------------------------------------------------------------------
 
 // Called while a request is propagated: failing is left to work().
-void JobSender::take_write(int database, std::string_view request) {
+void JobSender::forward_write(int database, std::string_view request) {
   if (over_) return;
   std::string bytes;
   if (database != server::kAnyDatabase && std::exchange(stream_database_, database) != database) {
@@ -257,8 +257,8 @@ void JobSender::send(std::string_view bytes) {
   sent_ += bytes.size();
 }
 
-void JobSender::tell(std::string_view what) {
-  told_ms_ = server_.machine_ms();
+void JobSender::send_syncslots(std::string_view what) {
+  acknowledged_ms_ = server_.machine_ms();
   send(resp::encode_request({"CLUSTER", "SYNCSLOTS", what}));
 }
 
@@ -280,7 +280,7 @@ void JobSender::pause_writes() {
   paused_ms_ = server_.machine_ms();
   server_.pauses().pause(PauseControl::Reason::kSlotHandoff, PauseControl::Kind::kWrites,
                          PauseControl::kForEver);
-  tell("PAUSED");
+  send_syncslots("PAUSED");
   enter(JobState::kFailoverPaused);
 }
 
@@ -289,12 +289,12 @@ void JobSender::pause_writes() {
 void JobSender::check_times() {
   const server::ConfigValues& settings = server_.settings();
   const int64_t now_ms = server_.machine_ms();
-  if (now_ms - job_.heard_ms > settings.repl_timeout * kMsPerSecond)
+  if (now_ms - job_.last_contact_ms > settings.repl_timeout * base::kMsPerSecond)
     return fail("Timed out after too long with no interaction");
-  // A grant holds for the time that a target may need to tell everybody.
-  const int64_t patience_ms =
+  // After the grant the target may need twice the time, to announce itself to all nodes.
+  const int64_t timeout_ms =
       settings.cluster_manual_failover_timeout * (job_.state == JobState::kFailoverGranted ? 2 : 1);
-  if (paused_ms_ != 0 && now_ms - paused_ms_ > patience_ms)
+  if (paused_ms_ != 0 && now_ms - paused_ms_ > timeout_ms)
     return fail("Unpaused before migration completed");
   const auto& limit = settings.client_output_buffer_limit[server::kBufferReplica];
   if (limit.hard_limit_bytes == 0 || waiting_bytes() <= limit.hard_limit_bytes) return;
@@ -311,10 +311,10 @@ void JobSender::work() {
   check_times();
   if (over_ || job_.state < JobState::kWaitingToSnapshot) return;
   if (job_.state == JobState::kWaitingToSnapshot) start_snapshot();
-  if (!over_ && child_runs_ && pipe_ != nullptr) pass_on_snapshot();
+  if (!over_ && child_runs_ && pipe_ != nullptr) forward_snapshot();
   if (over_ || child_runs_) return;
   if (pause_requested_) pause_writes();
-  if (server_.machine_ms() - told_ms_ >= kAckIntervalMs) tell("ACK");
+  if (server_.machine_ms() - acknowledged_ms_ >= kAckIntervalMs) send_syncslots("ACK");
 }
 
 }  // namespace latchkey::cluster

@@ -21,7 +21,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -84,10 +83,10 @@ class JobSender final : private NodeChannel::Owner {
   void read_reply(std::string_view line);
   void read_request(std::span<const std::string_view> words);
   void start_snapshot();
-  void pass_on_snapshot();
-  void take_write(int database, std::string_view request);
+  void forward_snapshot();
+  void forward_write(int database, std::string_view request);
   void send(std::string_view bytes);
-  void tell(std::string_view what);
+  void send_syncslots(std::string_view what);
   void pause_writes();
   void check_times();
   void fail(const std::string& message);
@@ -100,7 +99,7 @@ class JobSender final : private NodeChannel::Owner {
   std::unique_ptr<SlotStream> stream_;
   std::unique_ptr<replication::ChildPipe> pipe_;  // null: the child writes to the socket
   resp::RequestParser parser_;
-  resp::Arguments words_;
+  resp::ArgumentVector words_;
   std::string kept_;  // writes, until the snapshot is sent
   int stream_database_ = -1;
   uint64_t sent_ = 0;
@@ -110,7 +109,7 @@ class JobSender final : private NodeChannel::Owner {
   bool crossed_ = false;
   bool over_ = false;
   int64_t paused_ms_ = 0;  // the machine's time; 0: not
-  int64_t told_ms_ = 0;
+  int64_t acknowledged_ms_ = 0;
 };
 
 }  // namespace latchkey::cluster

@@ -88,7 +88,7 @@ void SlotJobs::send(const SlotSet& slots, const Node& target) {
                             .exports = true,
                             .created_ms = now_ms,
                             .updated_ms = now_ms,
-                            .heard_ms = now_ms});
+                            .last_contact_ms = now_ms});
   server_.log().notice(job.title() + " to " + target.id + " begins");
   senders_.push_back(std::make_unique<JobSender>(
       server_, static_cast<JobSender::Host&>(*this), job, target.address.ip,
@@ -107,7 +107,7 @@ void SlotJobs::end_imports() {
 }
 
 bool SlotJobs::may_pause_writes() const {
-  return !hold_back.pause && std::ranges::none_of(senders_, [](const auto& sender) {
+  return !prevented.pause && std::ranges::none_of(senders_, [](const auto& sender) {
     return sender->has_paused_writes();
   });
 }
@@ -158,13 +158,13 @@ base::Result<> SlotJobs::establish(server::Client& from, const Establishment& wa
                             .state = JobState::kWaitingForAck,
                             .created_ms = now_ms,
                             .updated_ms = now_ms,
-                            .heard_ms = now_ms});
+                            .last_contact_ms = now_ms});
   server_.log().notice(job.title() + " from " + source->id + " begins");
   from.node = std::make_unique<JobLink>(*this, from);
   receivers_.push_back(std::make_unique<JobReceiver>(
       server_, static_cast<JobReceiver::Host&>(*this), job, from, runner_client_));
   cluster_.slot_migration().hide(job.slots, true);
-  tell_of_begin(job);
+  propagate_begin(job);
   listen();
   return {};
 }
@@ -223,7 +223,7 @@ void SlotJobs::end(SlotJob& job, JobState state, const std::string& message) {
   job.updated_ms = server_.machine_ms();
   server_.log().notice(job.title() + " has ended: " + std::string(name_of(state)) +
                        (message.empty() ? "" : ", " + message));
-  if (!job.exports) tell_of_end(job);
+  if (!job.exports) propagate_end(job);
   listen();
 }
 
@@ -242,7 +242,7 @@ void SlotJobs::listen() {
 
 // --- What happens elsewhere ----------------------------------------------------------------------
 
-void SlotJobs::look_at(SlotJob& job) {
+void SlotJobs::check_job(SlotJob& job) {
   const NodeTable& nodes = cluster_.nodes();
   const Node* const source = nodes.find(job.source);
   if (source != nullptr && source->slots.has_all(job.slots)) return;
@@ -259,7 +259,7 @@ void SlotJobs::slots_changed() {
   std::vector<SlotJob*> active;
   for (const auto& sender : senders_) active.push_back(&sender->job());
   for (const auto& receiver : receivers_) active.push_back(&receiver->job());
-  for (SlotJob* job : active) look_at(*job);
+  for (SlotJob* job : active) check_job(*job);
 }
 
 void SlotJobs::role_changed() {
@@ -284,21 +284,21 @@ bool SlotJobs::speaks_valkey() const {
   return server_.edition().is_valkey_since({9, 0});
 }
 
-void SlotJobs::tell_of_begin(const SlotJob& job) {
+void SlotJobs::propagate_begin(const SlotJob& job) {
   if (server_.is_replica()) return;
   if (!speaks_valkey()) {
-    return cluster_.slot_migration().tell_replicas(as_task(job), "connecting");
+    return cluster_.slot_migration().propagate_task(as_task(job), "connecting");
   }
   const std::vector<std::string> words = job.establish_request();
   const std::vector<std::string_view> views(words.begin(), words.end());
   server_.propagation().add(server::kAnyDatabase, views, server::kPropagateToReplicas);
 }
 
-void SlotJobs::tell_of_end(const SlotJob& job) {
+void SlotJobs::propagate_end(const SlotJob& job) {
   if (server_.is_replica()) return;
   const bool success = job.state == JobState::kSuccess;
   if (!speaks_valkey()) {
-    return cluster_.slot_migration().tell_replicas(as_task(job), success ? "completed" : "failed");
+    return cluster_.slot_migration().propagate_task(as_task(job), success ? "completed" : "failed");
   }
   server_.propagation().add(
       server::kAnyDatabase,
@@ -307,24 +307,24 @@ void SlotJobs::tell_of_end(const SlotJob& job) {
       server::kPropagateToReplicas);
 }
 
-void SlotJobs::told_of_begin(const Establishment& told) {
+void SlotJobs::master_job_began(const Establishment& told) {
   if (jobs_.find(told.name) != nullptr) return;
   cluster_.slot_migration().finish_trimming(told.slots);
-  follow(told.name, told.slots);
+  track_master_job(told.name, told.slots);
 }
 
-void SlotJobs::follow(std::string_view name, const SlotSet& slots) {
+void SlotJobs::track_master_job(std::string_view name, const SlotSet& slots) {
   const int64_t now_ms = server_.machine_ms();
   jobs_.add({.name = std::string(name),
              .slots = slots,
              .state = JobState::kOnPrimary,
              .created_ms = now_ms,
              .updated_ms = now_ms,
-             .heard_ms = now_ms});
+             .last_contact_ms = now_ms});
   cluster_.slot_migration().hide(slots, true);
 }
 
-bool SlotJobs::told_of_end(std::string_view name, bool success, std::string_view message) {
+bool SlotJobs::master_job_ended(std::string_view name, bool success, std::string_view message) {
   SlotJob* const job = jobs_.find(name);
   if (job == nullptr || job->state != JobState::kOnPrimary) return false;
   cluster_.slot_migration().hide(job->slots, false);
@@ -365,7 +365,7 @@ void SlotJobs::adopt(std::span<const server::SlotImport> imports) {
     for (const auto& [first, last] : import.ranges) {
       for (int slot = first; slot <= last; ++slot) slots.add(slot);
     }
-    if (jobs_.find_overlapping(slots) == nullptr) follow(import.name, slots);
+    if (jobs_.find_overlapping(slots) == nullptr) track_master_job(import.name, slots);
   }
 }
 

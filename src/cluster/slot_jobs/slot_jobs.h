@@ -2,10 +2,10 @@
 // move keys of all databases. CLUSTER MIGRATION, which is Redis's and driven by the target, is
 // slot_migration/. A slot is moved by one of the two at a time.
 //
-// What a failed import has brought is deleted. Keys of slots that are being imported are not seen
-// by clients (store/hidden_slots.h). Replicas are told by CLUSTER SYNCSLOTS ESTABLISH and FINISH in
-// the stream where Valkey is emulated; otherwise as of Redis's migrations
-// (SlotMigration::tell_replicas), which Redis understands, too.
+// The keys of a failed import are deleted. Keys of slots that are being imported are not seen by
+// clients (store/hidden_slots.h). Where Valkey is emulated, CLUSTER SYNCSLOTS ESTABLISH and FINISH
+// in the stream tell replicas of the jobs; otherwise SlotMigration::propagate_task() does, which
+// replicas of Redis understand, too.
 #pragma once
 
 #include <cstddef>
@@ -53,12 +53,12 @@ class SlotJobs final : private JobSender::Host,
     uint64_t received = 0;
   };
 
-  // DEBUG SLOTMIGRATION: what jobs do not do yet.
-  struct HoldBack {
+  // DEBUG SLOTMIGRATION PREVENT-PAUSE and PREVENT-FAILOVER: what jobs do not do for now.
+  struct Prevented {
     bool pause = false;     // of writes here
     bool failover = false;  // of slots to this node
   };
-  HoldBack hold_back;
+  Prevented prevented;
 
   explicit SlotJobs(Cluster& cluster);
   ~SlotJobs() override;
@@ -85,20 +85,22 @@ class SlotJobs final : private JobSender::Host,
     std::string_view name;  // 40 bytes
     SlotSet slots;
   };
-  // A source begins; it may send unless this fails. The error is the text after "ERR ".
+  // Accepts a job of a source, which may send unless this fails. The error is a reply's text after
+  // "ERR ".
   base::Result<> establish(server::Client& from, const Establishment& wanted);
-  // The master tells its replica that a job has begun, or ended. False when no such job is known.
-  void told_of_begin(const Establishment& job);
-  bool told_of_end(std::string_view name, bool success, std::string_view message);
-  // The jobs that bring slots to this node, or to its master; and on a replica, those that its
-  // master has by the dataset that was loaded, in place of what was known.
+  // On a replica, the master's stream says that a job has begun, or ended. False when no such job
+  // is known.
+  void master_job_began(const Establishment& job);
+  bool master_job_ended(std::string_view name, bool success, std::string_view message);
+  // imports(): the jobs that import slots to this node, or to its master. adopt(): on a replica,
+  // replaces the known jobs of its master by those of the loaded dataset.
   std::vector<server::SlotImport> imports() const;
   void adopt(std::span<const server::SlotImport> imports);
-  // This node is the master now of jobs that it knows as its master's: they have ended with the
-  // connections, and what they brought is deleted.
+  // Called when a replica becomes a master: fails the jobs of its former master, whose connections
+  // are gone, and deletes the keys that they imported.
   void end_adopted(const std::string& why);
 
-  // --- What happens elsewhere -------------------------------------------------------------------
+  // --- Events -----------------------------------------------------------------------------------
   void client_closing(const server::Client& client);
   // The owners of slots have changed.
   void slots_changed();
@@ -114,7 +116,7 @@ class SlotJobs final : private JobSender::Host,
   // JobReceiver::Host
   void receiving_failed(SlotJob& job, const std::string& message) override;
   void slots_granted(SlotJob& job) override;
-  bool may_take_slots() const override { return !hold_back.failover; }
+  bool may_take_slots() const override { return !prevented.failover; }
   // server::KeyspaceEventListener
   void key_changed(store::Keyspace&, std::string_view, server::EventClass,
                    std::string_view) override {}
@@ -131,11 +133,11 @@ class SlotJobs final : private JobSender::Host,
   void end_import(SlotJob& job, JobState state, const std::string& message);
   void listen();
   void role_changed();
-  void look_at(SlotJob& job);
-  // The master's job, by which slots come to it.
-  void follow(std::string_view name, const SlotSet& slots);
-  void tell_of_begin(const SlotJob& job);
-  void tell_of_end(const SlotJob& job);
+  void check_job(SlotJob& job);
+  // Adds a job by which the master of this replica imports slots.
+  void track_master_job(std::string_view name, const SlotSet& slots);
+  void propagate_begin(const SlotJob& job);
+  void propagate_end(const SlotJob& job);
   bool speaks_valkey() const;
 
   Cluster& cluster_;

@@ -23,20 +23,14 @@ bool read_ranges(CommandContext& ctx, Arguments words, SlotSet* slots) {
   for (size_t i = 0; i < words.size(); i += 2) {
     int first = 0;
     int last = 0;
-    if (!parse_slot(words[i], &first) || !parse_slot(words[i + 1], &last)) {
-      ctx.reply.error("ERR Invalid or out of range slot");
-      return false;
-    }
-    if (first > last) {
-      ctx.reply.error("ERR start slot number " + std::to_string(first) +
-                      " is greater than end slot number " + std::to_string(last));
-      return false;
-    }
+    if (!parse_slot(words[i], &first) || !parse_slot(words[i + 1], &last))
+      return ctx.refuse("ERR Invalid or out of range slot");
+    if (first > last)
+      return ctx.refuse("ERR start slot number " + std::to_string(first) +
+                        " is greater than end slot number " + std::to_string(last));
     for (int slot = first; slot <= last; ++slot) {
-      if (slots->has(slot)) {
-        ctx.reply.error("ERR Slot " + std::to_string(slot) + " specified multiple times");
-        return false;
-      }
+      if (slots->has(slot))
+        return ctx.refuse("ERR Slot " + std::to_string(slot) + " specified multiple times");
       slots->add(slot);
     }
   }
@@ -90,10 +84,7 @@ bool read_choice(CommandContext& ctx, bool* all, std::string_view* id) {
     ctx.wrong_arity();
     return false;
   }
-  if (!*all && !one) {
-    ctx.reply.error("ERR unknown argument");
-    return false;
-  }
+  if (!*all && !one) return ctx.refuse("ERR unknown argument");
   if (one) *id = ctx.args[4];
   return true;
 }
@@ -198,7 +189,7 @@ void configure(CommandContext& ctx, Cluster& cluster) {
   const bool from_master = ctx.client.has(kClientMaster);
   for (size_t i = 0; i < words.size(); i += 2) {
     if (from_master && is_word(words[i], "ASM-TASK")) {
-      if (!cluster.slot_migration().told_of_task(words[i + 1]))
+      if (!cluster.slot_migration().master_task_received(words[i + 1]))
         return ctx.reply.error("ERR Invalid slot migration task");
     } else if (!from_master && is_word(words[i], "NODE-ID")) {
       if (cluster.nodes().find(words[i + 1]) == nullptr)
@@ -280,7 +271,7 @@ void trimslots(CommandContext& ctx, Cluster& cluster) {
       return ctx.reply.error("ERR the slot " + std::to_string(served) + " is served by this node");
     }
   }
-  migration.trimmer().schedule(slots, /*tell_replicas=*/false);
+  migration.trimmer().schedule(slots, /*propagates=*/false);
   ctx.events.count(1);
   ctx.reply.ok();
 }

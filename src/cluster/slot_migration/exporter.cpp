@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/time_units.h"
 #include "base/timeout.h"
 #include "cluster/slot_keys.h"
 #include "cluster/slot_migration/slot_snapshot.h"
@@ -19,19 +20,13 @@ namespace latchkey::cluster {
 using server::Client;
 using server::PauseControl;
 
-namespace {
-
-constexpr int64_t kMsPerSecond = 1000;
-
-}  // namespace
-
 Exporter::Exporter(server::Server& server, Host& host, SlotTask& task, Client& main)
     : server_(server),
       host_(host),
       task_(task),
       main_(&main),
       entered_ms_(server.machine_ms()),
-      heard_ms_(server.machine_ms()),
+      last_contact_ms_(server.machine_ms()),
       taken_ms_(server.machine_ms()) {
   task_.state = TaskState::kWaitRdbchannel;
 }
@@ -71,14 +66,15 @@ void Exporter::closing(const Client& client) {
   if (&client == main_) {
     main_ = nullptr;
     // The other node has all it needs, and closes the connection when it takes the slots over.
-    // Until the bus tells who owns them, or the time is over, nothing may be written here.
+    // Until the bus brings the new owner, or the timeout, writes stay paused here.
     if (task_.state == TaskState::kHandoff) return;
     return fail(snapshot_ == nullptr ? "Main and RDB channel clients are disconnected."
                                      : "Main channel - Connection lost");
   }
   if (&client != snapshot_) return;
   snapshot_ = nullptr;
-  // The other node closes it when it has the snapshot; how the child ends tells whether it has.
+  // The other node closes it when it has the snapshot; the exit status of the child says whether it
+  // has.
   if (task_.state == TaskState::kWaitBgsaveStart) fail("RDB channel - Connection lost");
 }
 
@@ -132,7 +128,7 @@ void Exporter::snapshot_ended(bool done) {
   if (!std::exchange(child_runs_, false) || over_) return;
   if (!done) return fail("RDB channel - Failed to send slots snapshot");
   task_.snapshot = SnapshotState::kCompleted;
-  heard_ms_ = server_.machine_ms();
+  last_contact_ms_ = server_.machine_ms();
   server_.log().notice("Streamed slots snapshot transfer succeeded");
   enter(TaskState::kSendStream);
 }
@@ -154,7 +150,7 @@ void Exporter::send_stream(int database, std::string_view request) {
 }
 
 void Exporter::acknowledged(std::string_view state, uint64_t offset) {
-  heard_ms_ = server_.machine_ms();
+  last_contact_ms_ = server_.machine_ms();
   applied_ = offset;
   caught_up_ = state == name_of(TaskState::kWaitStreamEof);
 }
@@ -205,13 +201,13 @@ bool Exporter::is_stuck() {
   const net::Connection* const connection = main_->connection();
   const uint64_t taken = connection != nullptr ? connection->bytes_sent() : 0;
   if (main_->pending_output() == 0 || std::exchange(taken_, taken) != taken) taken_ms_ = now_ms;
-  return now_ms - taken_ms_ > server_.settings().repl_timeout * kMsPerSecond;
+  return now_ms - taken_ms_ > server_.settings().repl_timeout * base::kMsPerSecond;
 }
 
 void Exporter::check_times() {
   const server::ConfigValues& settings = server_.settings();
   const int64_t now_ms = server_.machine_ms();
-  const int64_t timeout_ms = settings.repl_timeout * kMsPerSecond;
+  const int64_t timeout_ms = settings.repl_timeout * base::kMsPerSecond;
   switch (task_.state) {
     case TaskState::kWaitRdbchannel:
     case TaskState::kWaitBgsaveStart:
@@ -221,7 +217,7 @@ void Exporter::check_times() {
       if (is_stuck()) fail("Main channel - Connection timeout");
       return;
     case TaskState::kSendStream:
-      if (is_stuck() || now_ms - heard_ms_ > timeout_ms)
+      if (is_stuck() || now_ms - last_contact_ms_ > timeout_ms)
         return fail("Main channel - Connection timeout");
       if (now_ms - entered_ms_ > settings.cluster_slot_migration_sync_buffer_drain_timeout)
         fail("Sync buffer drain timeout");

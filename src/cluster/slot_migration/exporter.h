@@ -84,8 +84,8 @@ class Exporter final {
   uint64_t sent_ = 0;       // bytes of the stream
   int stream_database_ = 0;
   uint64_t applied_ = 0;
-  int64_t entered_ms_;  // when the state began (machine's time)
-  int64_t heard_ms_;    // from the other node
+  int64_t entered_ms_;       // when the state began (machine's time)
+  int64_t last_contact_ms_;  // from the other node
   int64_t paused_ms_ = 0;
   uint64_t taken_ = 0;  // bytes that the socket had taken at the last look, and when they changed
   int64_t taken_ms_;

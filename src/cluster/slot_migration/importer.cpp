@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/text/text.h"
+#include "base/time_units.h"
 #include "replication/pause_point.h"
 #include "resp/take_line.h"
 #include "server/server.h"
@@ -61,7 +62,7 @@ void Importer::enter(SnapshotState state) {
 void Importer::channel_connected(NodeChannel& channel) {
   if (over_) return;
   const bool main = is_main(channel);
-  // The failure of a connection is one that did not come about.
+  // An attempt to connect that failed is reported in the state `connecting`.
   main ? enter(TaskState::kConnecting) : enter(SnapshotState::kConnecting);
   if (over_) return;
   channel.send({"AUTH", "internal connection", origin_.secret});
@@ -157,7 +158,7 @@ void Importer::keep(size_t bytes) {
   const uint64_t most =
       own != 0 ? own : settings.client_output_buffer_limit[server::kBufferReplica].hard_limit_bytes;
   if (most == 0 || bytes < most) return;
-  if (!std::exchange(told_full_, true)) {
+  if (!std::exchange(logged_full_, true)) {
     server_.log().notice(
         "Slots sync buffer limit has been reached; the rest stays with the source node until the "
         "snapshot is here.");
@@ -167,7 +168,7 @@ void Importer::keep(size_t bytes) {
 
 size_t Importer::apply(NodeChannel& channel, std::span<char> bytes) {
   StreamReader& reader = is_main(channel) ? main_reader_ : snapshot_reader_;
-  // Unlike a JobReceiver it waits while clients are paused: SlotMigration::look_at_pauses() cancels
+  // Unlike a JobReceiver it waits while clients are paused: SlotMigration::check_pauses() cancels
   // the task at the next tick, and says which pause it was.
   if (reader.must_wait() || (server_.state() & server::kStatePaused) != 0) {
     timer_.start(StreamReader::kRetryMs);
@@ -196,8 +197,8 @@ size_t Importer::apply(NodeChannel& channel, std::span<char> bytes) {
     if (!over_) acknowledge();
     return progress.used;
   }
-  constexpr int kUsPerMs = 1000;
-  const int delay_ms = slowly ? std::max(server_.settings().key_load_delay / kUsPerMs, 1) : 0;
+  const int64_t delay_ms =
+      slowly ? std::max<int64_t>(server_.settings().key_load_delay / base::kUsPerMs, 1) : 0;
   if (progress.has_more) timer_.start(static_cast<uint64_t>(delay_ms));
   return progress.used;
 }
@@ -271,9 +272,8 @@ void Importer::acknowledge() {
 // --- The end -------------------------------------------------------------------------------------
 
 bool Importer::timed_out(const NodeChannel& channel) const {
-  constexpr int64_t kMsPerSecond = 1000;
   return server_.machine_ms() - channel.last_input_ms() >
-         int64_t{server_.settings().repl_timeout} * kMsPerSecond;
+         int64_t{server_.settings().repl_timeout} * base::kMsPerSecond;
 }
 
 void Importer::tick() {

@@ -111,7 +111,7 @@ class Importer final : private NodeChannel::Owner {
   StreamReader snapshot_reader_;
   net::Timer timer_;
   bool over_ = false;
-  bool told_full_ = false;
+  bool logged_full_ = false;
   uint64_t applied_ = 0;  // bytes of the main channel's requests
   uint64_t acknowledged_ = 0;
   int64_t acknowledged_ms_ = 0;

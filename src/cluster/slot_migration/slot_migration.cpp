@@ -4,7 +4,6 @@
 #include <initializer_list>
 #include <utility>
 
-#include "base/text/text.h"
 #include "cluster/cluster.h"
 #include "cluster/slot_keys.h"
 #include "server/client/client.h"
@@ -103,13 +102,13 @@ bool SlotMigration::may_start(SlotTask& task) {
     return false;
   if (server_.pauses().kind() != PauseControl::Kind::kNone) return false;
   if (trimmer_.covers_any(task.slots)) {
-    if (!std::exchange(told_held_, true)) {
+    if (!std::exchange(logged_held_, true)) {
       server_.log().notice("Can not start import task " + task.id +
                            ": trim in progress for some of the slots");
     }
     return false;
   }
-  told_held_ = false;
+  logged_held_ = false;
   // What is left over of these slots from before must not get between the keys that will come.
   drop_imported(task.slots);
   if (trimmer_.covers_any(task.slots)) return false;
@@ -127,7 +126,7 @@ void SlotMigration::start(SlotTask& task) {
   task.ended_ms = -1;
   retry_ms_.erase(task.id);
   hide(task.slots, true);
-  tell_replicas(task, "connecting");
+  propagate_task(task, "connecting");
   server_.log().notice(task.title() + " started for slots: " + ranges_text(task.slots));
   importing_ = &task;
   listen();
@@ -149,7 +148,7 @@ void SlotMigration::end_import(TaskState state) {
   task.state = state;
   task.ended_ms = server_.machine_ms();
   const bool completed = state == TaskState::kCompleted;
-  tell_replicas(task, completed ? "completed" : "failed");
+  propagate_task(task, completed ? "completed" : "failed");
   if (!completed) drop_imported(task.slots);
   hide(task.slots, false);
   listen();
@@ -235,7 +234,7 @@ base::Result<> SlotMigration::begin_export(NodeSession& session, std::string_vie
   exporter_ = std::make_unique<Exporter>(server_, static_cast<Exporter::Host&>(*this), *exporting_,
                                          session.client);
   listen();
-  tell_replicas(*exporting_, "wait-rdbchannel");
+  propagate_task(*exporting_, "wait-rdbchannel");
   return {};
 }
 
@@ -270,7 +269,7 @@ void SlotMigration::export_failed(const std::string& error) {
   stopped_exporters_.push_back(std::move(exporter_));
   task.state = TaskState::kFailed;
   task.ended_ms = server_.machine_ms();
-  tell_replicas(task, "failed");
+  propagate_task(task, "failed");
   archive(task);
 }
 
@@ -284,7 +283,7 @@ void SlotMigration::complete_export() {
   stopped_exporters_.push_back(std::move(exporter_));
   task.state = TaskState::kCompleted;
   task.ended_ms = server_.machine_ms();
-  tell_replicas(task, "completed");
+  propagate_task(task, "completed");
   server_.log().notice(task.title() + " completed for slots: " + ranges_text(task.slots));
   archive(task);
 }
@@ -308,7 +307,7 @@ void SlotMigration::cancel(SlotTask& task, const std::string& reason) {
     exporting_ = nullptr;
     exporter_->stop();
     stopped_exporters_.push_back(std::move(exporter_));
-    tell_replicas(task, "failed");
+    propagate_task(task, "failed");
   }
   task.state = TaskState::kCanceled;
   task.ended_ms = server_.machine_ms();
@@ -341,7 +340,7 @@ void SlotMigration::listen() {
 
 // --- What happens elsewhere ----------------------------------------------------------------------
 
-void SlotMigration::look_at_import(SlotTask& task) {
+void SlotMigration::check_import(SlotTask& task) {
   const NodeTable& nodes = cluster_.nodes();
   const Node* const source = nodes.find(task.source);
   bool elsewhere = false;
@@ -359,7 +358,7 @@ void SlotMigration::look_at_import(SlotTask& task) {
   import_failed("The source node was replaced by a failover");
 }
 
-void SlotMigration::look_at_export(SlotTask& task) {
+void SlotMigration::check_export(SlotTask& task) {
   if (cluster_.myself().slots.has_all(task.slots)) return;
   const Node* const dest = cluster_.nodes().find(task.dest);
   const bool gone = dest != nullptr && dest->slots.has_all(task.slots);
@@ -369,7 +368,7 @@ void SlotMigration::look_at_export(SlotTask& task) {
 
 // The destination may have heard first that the slots went elsewhere, and have hung up: an export
 // that had failed is over for good then, and shown so.
-void SlotMigration::look_at_failed_export() {
+void SlotMigration::check_failed_export() {
   SlotTask* const task = tasks_.newest_export();
   if (task == nullptr || task->state != TaskState::kFailed) return;
   if (cluster_.myself().slots.has_all(task->slots)) return;
@@ -383,9 +382,9 @@ void SlotMigration::slots_changed() {
   for (const auto& task : tasks_.active()) {
     if (task->import) imports.push_back(task.get());
   }
-  for (SlotTask* task : imports) look_at_import(*task);
-  if (exporting_ != nullptr) look_at_export(*exporting_);
-  look_at_failed_export();
+  for (SlotTask* task : imports) check_import(*task);
+  if (exporting_ != nullptr) check_export(*exporting_);
+  check_failed_export();
   if (!trimmer_.any()) return;
   // What is served again must not be what was left over.
   const Node* const master = cluster_.shard_master();
@@ -417,7 +416,8 @@ std::string SlotMigration::id_of_master() const {
   return master != nullptr ? master->id : std::string();
 }
 
-// Nobody will tell how they end: neither another master, nor one that has become a replica.
+// No message will say how these imports end: another master does not know them, and a former master
+// that is a replica now sends nothing.
 void SlotMigration::forget_imports_of_master() {
   for (const auto& [id, slots] : std::exchange(of_master_, {})) hide(slots, false);
 }
@@ -443,11 +443,11 @@ void SlotMigration::trim_unowned() {
   if (unowned.empty()) return;
   server_.log().notice("Detected keys in slots that do not belong to this node: " +
                        ranges_text(unowned) + ". Scheduling trim.");
-  trimmer_.schedule(unowned, /*tell_replicas=*/true);
+  trimmer_.schedule(unowned, /*propagates=*/true);
 }
 
 void SlotMigration::trim_lost(const SlotSet& slots) {
-  trimmer_.schedule(slots.without(cluster_.myself().slots), /*tell_replicas=*/true);
+  trimmer_.schedule(slots.without(cluster_.myself().slots), /*propagates=*/true);
 }
 
 void SlotMigration::hide(const SlotSet& slots, bool on) {
@@ -456,7 +456,7 @@ void SlotMigration::hide(const SlotSet& slots, bool on) {
   hidden.update();
 }
 
-void SlotMigration::tell_replicas(const SlotTask& task, std::string_view state) {
+void SlotMigration::propagate_task(const SlotTask& task, std::string_view state) {
   if (server_.is_replica()) return;
   // "<task>:<source>:<destination>:<operation>:<state>:<ranges>".
   const std::string_view operation = task.import ? "import" : "migrate";
@@ -470,7 +470,7 @@ void SlotMigration::tell_replicas(const SlotTask& task, std::string_view state) 
                             server::kPropagateToReplicas);
 }
 
-bool SlotMigration::told_of_task(std::string_view text) {
+bool SlotMigration::master_task_received(std::string_view text) {
   constexpr size_t kFields = 6;
   std::string_view fields[kFields];
   for (size_t i = 0; i < kFields; ++i) {
@@ -502,7 +502,7 @@ bool SlotMigration::told_of_task(std::string_view text) {
 
 // --- Periodic work -------------------------------------------------------------------------------
 
-void SlotMigration::look_at_pauses() {
+void SlotMigration::check_pauses() {
   const PauseControl& pauses = server_.pauses();
   if (tasks_.active().empty()) return;
   if (pauses.pauses_for(PauseControl::Reason::kShutdown)) {
@@ -518,7 +518,7 @@ void SlotMigration::look_at_pauses() {
 
 void SlotMigration::tick() {
   end_if_flushed();
-  look_at_pauses();
+  check_pauses();
   if (importer_ != nullptr) importer_->tick();
   if (exporter_ != nullptr) exporter_->work();
   start_imports();

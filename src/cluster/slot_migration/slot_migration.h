@@ -2,14 +2,15 @@
 // this node and others, and what they leave to be deleted.
 //
 // One task is at work at a time, the other imports wait. An import that fails is tried again until
-// it succeeds or is canceled; whatever ends it, the keys that had come are deleted before the next
-// attempt. Keys of slots that are being imported are not seen by clients (store/hidden_slots.h),
-// and the replicas of this node are told which they are: CLUSTER SYNCSLOTS CONF ASM-TASK in the
-// stream.
+// it succeeds or is canceled; before each further attempt, and after the last one, the keys that it
+// had imported are deleted. Keys of slots that are being imported are hidden from clients
+// (store/hidden_slots.h). CLUSTER SYNCSLOTS CONF ASM-TASK in the stream names these slots to the
+// replicas of this node.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -69,8 +70,8 @@ class SlotMigration final : private Importer::Host,
   explicit SlotMigration(Cluster& cluster);
   ~SlotMigration() override;
 
-  // Whether the release has it that the server emulates. Before it nodes kept keys of slots that
-  // others own as keys of an import that goes on.
+  // Whether the emulated release has atomic slot migration. In earlier releases a node keeps the
+  // keys of slots that other nodes own, as if it were still importing them.
   bool is_available() const;
 
   // --- Commands ---------------------------------------------------------------------------------
@@ -83,22 +84,22 @@ class SlotMigration final : private Importer::Host,
   const TaskTable& tasks() const { return tasks_; }
   Trimmer& trimmer() { return trimmer_; }
   Figures figures() const;
-  // Whether keys are coming by an import that is at work.
+  // Whether an import is running.
   bool imports() const { return importing_ != nullptr; }
   // Whether a task has the slot.
   bool moves(int slot) const;
 
-  // The destination asks for slots, which will be sent unless this fails. The error is a reply,
-  // from its code on.
+  // Accepts a destination's request for slots, which are sent unless this fails. The error is a
+  // reply, from its code on.
   base::Result<> begin_export(NodeSession& session, std::string_view id, const SlotSet& slots);
   bool begin_snapshot(NodeSession& session, std::string_view id);
   void acknowledged(const NodeSession& session, std::string_view state, uint64_t offset);
-  // The master tells its replica of a task. False when the text is damaged.
-  bool told_of_task(std::string_view text);
+  // On a replica, the master's stream names a task. False when the text is malformed.
+  bool master_task_received(std::string_view text);
   // DEBUG ASM-FAILPOINT. False when there is no such channel or state; empty texts: none.
   bool set_fail_point(std::string_view channel, std::string_view state);
 
-  // --- What happens elsewhere -------------------------------------------------------------------
+  // --- Events -----------------------------------------------------------------------------------
   void session_closing(const NodeSession& session);
   // The owners of slots, or the role, have changed.
   void slots_changed();
@@ -112,14 +113,14 @@ class SlotMigration final : private Importer::Host,
   // --- For both kinds of migrations -------------------------------------------------------------
   // Whether the slots' keys are hidden as imported ones.
   void hide(const SlotSet& slots, bool on);
-  // Deletes the keys that an import has brought of slots that are not this node's. Does nothing on
-  // a replica, whose master does it.
+  // Deletes the imported keys of those of the slots that are not this node's. Does nothing on a
+  // replica, whose master propagates the deletion.
   void drop_imported(const SlotSet& slots);
   // Deletes at once what is to be deleted of these slots.
   void finish_trimming(const SlotSet& slots) { trimmer_.finish(slots); }
-  // Tells replicas of a task by Redis's message; a replica tells nobody. `state`: "completed" and
-  // "failed" end it.
-  void tell_replicas(const SlotTask& task, std::string_view state);
+  // Writes the task to the replication stream, in Redis's form. Does nothing on a replica. `state`:
+  // "completed" and "failed" end it.
+  void propagate_task(const SlotTask& task, std::string_view state);
 
   // To be called ten times a second, and at the end of each turn.
   void tick();
@@ -154,10 +155,10 @@ class SlotMigration final : private Importer::Host,
   void complete_export();
   void cancel(SlotTask& task, const std::string& reason);
   void archive(SlotTask& task);
-  void look_at_import(SlotTask& task);
-  void look_at_export(SlotTask& task);
-  void look_at_failed_export();
-  void look_at_pauses();
+  void check_import(SlotTask& task);
+  void check_export(SlotTask& task);
+  void check_failed_export();
+  void check_pauses();
   void listen();
   void role_changed();
   std::string id_of_master() const;
@@ -186,8 +187,8 @@ class SlotMigration final : private Importer::Host,
   bool listens_ = false;
   bool flushed_ = false;
   bool was_replica_ = false;
-  bool told_held_ = false;  // that an import waits for trimming
-  bool ends_ = false;       // the server shuts down
+  bool logged_held_ = false;  // whether it was logged that an import waits for trimming
+  bool ends_ = false;         // the server shuts down
 };
 
 }  // namespace latchkey::cluster

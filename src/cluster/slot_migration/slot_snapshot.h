@@ -4,9 +4,7 @@
 // Only reads the server; runs in a forked child.
 #pragma once
 
-#include <cstdint>
 #include <functional>
-#include <string_view>
 
 #include "cluster/slot_set.h"
 #include "persist/rdb/byte_stream.h"

@@ -21,11 +21,12 @@ SlotStream::~SlotStream() {
 
 void SlotStream::on_propagated(std::span<const server::PropagatedCommand> unit) {
   for (const server::PropagatedCommand& command : unit) {
-    if ((command.targets & server::kPropagateToReplicas) != 0 && !crossed_) look_at(command);
+    if ((command.targets & server::kPropagateToReplicas) != 0 && !crossed_)
+      process_command(command);
   }
 }
 
-void SlotStream::look_at(const server::PropagatedCommand& propagated) {
+void SlotStream::process_command(const server::PropagatedCommand& propagated) {
   // The parser decodes in place.
   bytes_.assign(propagated.request);
   words_.clear();

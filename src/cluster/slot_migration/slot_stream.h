@@ -4,7 +4,6 @@
 // Costs the parsing of each propagated request while a migration is going on; nothing else.
 #pragma once
 
-#include <cstddef>
 #include <functional>
 #include <span>
 #include <string>
@@ -36,7 +35,7 @@ class SlotStream final : public server::PropagationSink {
   void on_propagated(std::span<const server::PropagatedCommand> unit) override;
 
  private:
-  void look_at(const server::PropagatedCommand& propagated);
+  void process_command(const server::PropagatedCommand& propagated);
 
   server::Server& server_;
   SlotSet slots_;
@@ -45,7 +44,7 @@ class SlotStream final : public server::PropagationSink {
   bool crossed_ = false;
   std::string bytes_;
   resp::RequestParser parser_;
-  resp::Arguments words_;
+  resp::ArgumentVector words_;
   std::vector<server::KeyReference> found_;
 };
 

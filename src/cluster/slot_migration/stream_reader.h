@@ -51,7 +51,7 @@ class StreamReader {
  private:
   server::Server& server_;
   resp::RequestParser parser_;
-  resp::Arguments words_;
+  resp::ArgumentVector words_;
 };
 
 }  // namespace latchkey::cluster

@@ -7,6 +7,7 @@
 #include "server/command/dispatcher.h"
 #include "server/command/slot_gate.h"
 #include "server/server.h"
+#include "server/state_scope.h"
 
 namespace latchkey::cluster {
 
@@ -18,6 +19,13 @@ namespace {
 bool is_frame(const Command& command) {
   const std::string& name = command.full_name;
   return name == "ping" || name == "multi" || name == "exec";
+}
+
+Dispatcher::Outcome execute_as_of_master(Server& server, Client& client,
+                                         std::span<const std::string_view> words,
+                                         Command* command) {
+  const StateScope applying(server, kStateApplyingMaster);
+  return server.dispatcher().execute(client, words, command);
 }
 
 }  // namespace
@@ -47,10 +55,7 @@ base::Result<> StreamRunner::run(std::span<const std::string_view> words) {
   if (server_.pauses().holds(command->flags)) return base::fail("Writes are paused");
   client_.database = database_;
   const size_t mark = client_.out().mark();
-  const bool outer = (server_.state() & kStateApplyingMaster) != 0;
-  server_.set_state(kStateApplyingMaster, true);
-  const Dispatcher::Outcome outcome = server_.dispatcher().execute(client_, words, command);
-  server_.set_state(kStateApplyingMaster, outer);
+  const Dispatcher::Outcome outcome = execute_as_of_master(server_, client_, words, command);
   const std::string reply = client_.out().copy_since(mark, 256);
   client_.out().clear();
   if (outcome == Dispatcher::Outcome::kPostponed) return base::fail("Writes are paused");

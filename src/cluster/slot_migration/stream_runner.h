@@ -3,11 +3,11 @@
 // may have around them (PING, MULTI and EXEC: nobody sees these keys yet) is accepted and does
 // nothing. SELECT names the database of what follows.
 //
-// Expired keys are there for these requests, as for a master's: the source says when they go.
+// Expired keys are visible to these requests, as to a master's: the source propagates their
+// deletion.
 #pragma once
 
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 

@@ -1,6 +1,5 @@
 #include "cluster/slot_migration/task.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace latchkey::cluster {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/time_units.h"
 #include "cluster/slot_keys.h"
 #include "cluster/slot_migration/task.h"
 #include "server/client/tracking.h"
@@ -48,23 +49,24 @@ void Trimmer::set_method(Method method, int64_t delay_us) {
   delay_us_ = method == Method::kActive ? delay_us : 0;
 }
 
-// Who tracks keys is told of each, which is what active trimming does in the reference.
+// Clients that track keys are notified of each, which active trimming does in the reference.
 bool Trimmer::counts_as_active() const {
   if (method_ != Method::kDefault) return method_ == Method::kActive;
   return server_.tracking().clients() > 0;
 }
 
-void Trimmer::schedule(const SlotSet& slots, bool tell_replicas) {
+void Trimmer::schedule(const SlotSet& slots, bool propagates) {
   if (method_ == Method::kNone) return;
   SlotSet left = with_keys(server_, slots);
   for (Job& job : jobs_) {
-    // What the replicas were told when the job began came before the keys that are back since.
-    if (tell_replicas && job.slots.has_any(left)) job.told = false;
+    // What was propagated when the job began stands in the stream before the keys that are back
+    // since.
+    if (propagates && job.slots.has_any(left)) job.propagated = false;
     left = left.without(job.slots);
   }
   if (left.empty()) return work();
   if (timer_ == nullptr) {
-    Job job{.slots = left, .told = !tell_replicas};
+    Job job{.slots = left, .propagated = !propagates};
     begin(job);
     return trim_now(left);
   }
@@ -74,7 +76,7 @@ void Trimmer::schedule(const SlotSet& slots, bool tell_replicas) {
   Job& job = jobs_.emplace_back();
   job.slots = left;
   job.active = counts_as_active();
-  job.told = !tell_replicas;
+  job.propagated = !propagates;
   work();
 }
 
@@ -86,7 +88,7 @@ void Trimmer::begin(Job& job) {
         ranges_text(job.slots) + " to trim " + std::to_string(job.keys) + " keys.");
     if (job.active) ++figures_.started;
   }
-  if (!std::exchange(job.told, true) && !server_.is_replica()) propagate(job.slots);
+  if (!std::exchange(job.propagated, true) && !server_.is_replica()) propagate(job.slots);
 }
 
 // In words that replicas of the release have: TRIMSLOTS of Redis 8.4, CLUSTER FLUSHSLOT of Valkey
@@ -206,9 +208,8 @@ void Trimmer::work() {
   }
   run_jobs(server_.clock().monotonic_us() + kBudgetUs);
   if (timer_ == nullptr || jobs_.empty()) return;
-  constexpr int64_t kUsPerMs = 1000;
   const bool slowly = jobs_.front().active && delay_us_ > 0;
-  timer_->start(slowly ? static_cast<uint64_t>(std::max<int64_t>(delay_us_ / kUsPerMs, 1))
+  timer_->start(slowly ? static_cast<uint64_t>(std::max<int64_t>(delay_us_ / base::kUsPerMs, 1))
                        : kIntervalMs);
 }
 

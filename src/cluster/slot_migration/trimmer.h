@@ -12,8 +12,6 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "cluster/slot_set.h"
 #include "net/loop.h"
@@ -42,15 +40,15 @@ class Trimmer {
   // `delay_us`: active jobs wait so long after each key; negative: they do not run.
   void set_method(Method method, int64_t delay_us);
 
-  // Deletes the keys of these slots. `tell_replicas`: the replicas and the append-only file are
-  // told when the job begins; of slots of a job that has begun they are told again, behind what has
-  // brought keys back to them (CHECKPOINT ROLLBACK).
-  void schedule(const SlotSet& slots, bool tell_replicas);
-  // Deletes the keys at once, and tells nobody.
+  // Deletes the keys of these slots. `propagates`: the deletion is written to the stream when the
+  // job begins; for slots of a job that has begun it is written again, behind the requests that
+  // brought keys back (CHECKPOINT ROLLBACK).
+  void schedule(const SlotSet& slots, bool propagates);
+  // Deletes the keys at once, and propagates nothing.
   void trim_now(const SlotSet& slots);
   // Completes what there is to do in these slots, and nothing else. Costs by the keys there.
   void finish(const SlotSet& slots);
-  // Drops all jobs: the dataset goes.
+  // Drops all jobs, because the dataset is being replaced.
   void cancel_all();
 
   bool any() const { return !jobs_.empty(); }
@@ -68,7 +66,7 @@ class Trimmer {
   struct Job {
     SlotSet slots;  // that are left
     bool active = false;
-    bool told = false;  // the replicas and the append-only file are, or need not be
+    bool propagated = false;  // the deletion was, or need not be
     bool begun = false;
     uint64_t keys = 0;
     uint64_t trimmed = 0;
@@ -76,7 +74,7 @@ class Trimmer {
   };
 
   bool counts_as_active() const;
-  // Begins the job if it has not begun, and tells the replicas if they are not told.
+  // Begins the job if it has not begun, and propagates the deletion if that was not done.
   void begin(Job& job);
   void propagate(const SlotSet& slots);
   // Deletes some keys of the job's first slot. False when the job is done.

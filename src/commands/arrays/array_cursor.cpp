@@ -1,6 +1,5 @@
 // Appending to arrays at their cursor: ARINSERT, ARRING, ARNEXT, ARSEEK, ARLASTITEMS.
 #include <algorithm>
-#include <utility>
 #include <vector>
 
 #include "base/text/number.h"

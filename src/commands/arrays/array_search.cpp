@@ -1,6 +1,5 @@
 // Walking over ranges of arrays: ARSCAN, ARGREP, AROP.
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -166,11 +165,6 @@ constexpr size_t kLongestRegex = 2048;
 // Of all regular expressions together.
 constexpr size_t kMaxInstructions = 1000;
 
-bool refuse(CommandContext& ctx, std::string_view error) {
-  ctx.reply.error(error);
-  return false;
-}
-
 // Whether a pattern has a reference such as \1 to one of its groups.
 bool has_back_reference(std::string_view pattern) {
   for (size_t i = 0; i + 1 < pattern.size(); ++i) {
@@ -191,22 +185,22 @@ bool is_plain(std::string_view pattern) {
 // False, with the error sent, when the pattern is malformed, or too large with those before it.
 bool compile_regex(CommandContext& ctx, bool ignore_case, Search& search, size_t* instructions) {
   const std::string_view pattern = search.pattern;
-  if (pattern.empty()) return refuse(ctx, "ERR regular expression is empty");
+  if (pattern.empty()) return ctx.refuse("ERR regular expression is empty");
   if (pattern.size() > kLongestRegex)
-    return refuse(ctx, "ERR regular expression is too long, the maximum is " +
-                           std::to_string(kLongestRegex) + " bytes");
+    return ctx.refuse("ERR regular expression is too long, the maximum is " +
+                      std::to_string(kLongestRegex) + " bytes");
   if (has_back_reference(pattern))
-    return refuse(ctx, "ERR regular expression backreferences are not supported");
+    return ctx.refuse("ERR regular expression backreferences are not supported");
   if (is_plain(pattern)) {
     search.kind = Search::Kind::kPart;
     search.part = ignore_case ? base::lower_case(pattern) : std::string(pattern);
     return true;
   }
   const base::Result<> compiled = search.regex.compile(pattern, ignore_case);
-  if (!compiled) return refuse(ctx, "ERR invalid regular expression: " + compiled.error());
+  if (!compiled) return ctx.refuse("ERR invalid regular expression: " + compiled.error());
   *instructions += search.regex.size();
   if (*instructions > kMaxInstructions)
-    return refuse(ctx, "ERR invalid regular expression: too large");
+    return ctx.refuse("ERR invalid regular expression: too large");
   return true;
 }
 
@@ -216,7 +210,7 @@ bool compile_patterns(CommandContext& ctx, GrepRequest* request) {
     return request->ignore_case ? base::lower_case(text) : std::string(text);
   };
   if (request->exact.size() + request->searches.size() > kMaxPredicates)
-    return refuse(ctx, "ERR too many predicates, the maximum is " + std::to_string(kMaxPredicates));
+    return ctx.refuse("ERR too many predicates, the maximum is " + std::to_string(kMaxPredicates));
   for (std::string& text : request->exact) text = folded(text);
   std::sort(request->exact.begin(), request->exact.end());
   size_t instructions = 0;
@@ -227,7 +221,7 @@ bool compile_patterns(CommandContext& ctx, GrepRequest* request) {
     } else if (search.kind == Search::Kind::kGlob) {
       search.glob.emplace(search.pattern, request->ignore_case);
       complex_bytes += search.glob->complex_bytes();
-      if (complex_bytes > kMaxComplexGlobs) return refuse(ctx, "ERR glob patterns are too large");
+      if (complex_bytes > kMaxComplexGlobs) return ctx.refuse("ERR glob patterns are too large");
     } else if (!compile_regex(ctx, request->ignore_case, search, &instructions)) {
       return false;
     }

@@ -19,8 +19,7 @@ using store::KeyRef;
 
 bool read_index(CommandContext& ctx, std::string_view text, uint64_t* index, uint64_t last) {
   if (base::parse_uint64(text, index) && *index <= last) return true;
-  ctx.reply.error("ERR invalid array index");
-  return false;
+  return ctx.refuse("ERR invalid array index");
 }
 
 const Array* array_to_read(CommandContext& ctx, bool* refused) {

@@ -23,7 +23,7 @@ class FieldsClause {
   // Consumes the clause if it comes next. Sends the error if it returns kFailed.
   Step take(server::CommandContext& ctx, server::ArgReader& reader, std::string_view bad_count) {
     if (!reader.word("FIELDS")) return Step::kNotMine;
-    if (given()) return refuse(ctx, "ERR FIELDS keyword specified multiple times");
+    if (given()) return ctx.refuse("ERR FIELDS keyword specified multiple times", Step::kFailed);
     if (!reader.more()) {
       ctx.wrong_arity();
       return Step::kFailed;
@@ -35,7 +35,7 @@ class FieldsClause {
       ctx.wrong_arity();
       return Step::kFailed;
     }
-    if (reader.left() < size) return refuse(ctx, "ERR wrong number of arguments");
+    if (reader.left() < size) return ctx.refuse("ERR wrong number of arguments", Step::kFailed);
     words_ = reader.rest().first(size);
     for (size_t i = 0; i < size; ++i) reader.next();
     is_last_ = !reader.more();
@@ -48,15 +48,19 @@ class FieldsClause {
     return is_last_;
   }
   // Where the clause ends the request, behind all options. Sets *options to the words from index
-  // `first` up to it. False with the error sent.
-  bool take_last(server::CommandContext& ctx, size_t first, server::Arguments* options) {
+  // `first` up to it, which are to be read before read_last(). False with the error sent.
+  bool find_last(server::CommandContext& ctx, size_t first, server::Arguments* options) {
     size_t at = first;
     while (at < ctx.args.size() && !server::is_word(ctx.args[at], "FIELDS")) ++at;
     if (at + 1 >= ctx.args.size()) return refuse_number(ctx);
-    int64_t count = 0;
-    if (!ctx.read_int64(ctx.args[at + 1], &count)) return false;
     *options = ctx.args.subspan(first, at - first);
-    words_ = ctx.args.subspan(at + 2);
+    words_ = ctx.args.subspan(at + 1);
+    return true;
+  }
+  bool read_last(server::CommandContext& ctx) {
+    int64_t count = 0;
+    if (!ctx.read_int64(words_.front(), &count)) return false;
+    words_ = words_.subspan(1);
     is_last_ = true;
     const bool matches = count > 0 && words_.size() % words_each_ == 0 &&
                          words_.size() / words_each_ == static_cast<uint64_t>(count);
@@ -75,14 +79,7 @@ class FieldsClause {
   }
 
  private:
-  static Step refuse(server::CommandContext& ctx, std::string_view error) {
-    ctx.reply.error(error);
-    return Step::kFailed;
-  }
-  static bool refuse_number(server::CommandContext& ctx) {
-    ctx.reply.error(kBadNumberOfFields);
-    return false;
-  }
+  static bool refuse_number(server::CommandContext& ctx) { return ctx.refuse(kBadNumberOfFields); }
 
   size_t words_each_;
   server::Arguments words_;

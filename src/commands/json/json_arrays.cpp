@@ -62,10 +62,8 @@ Change insert(CommandContext& ctx, Node& array, Trail trail, Addition& addition,
               size_t* size) {
   if (!has_room_for(ctx, trail, addition.depth + 1)) return Change::kFailed;
   if (!may_copy(ctx, ++addition.copies, addition.bytes)) return Change::kFailed;
-  if (addition.nodes.size() > Node::kMostElements - array.size()) {
-    ctx.reply.error("ERR array is too large");
-    return Change::kFailed;
-  }
+  if (addition.nodes.size() > Node::kMostElements - array.size())
+    return ctx.refuse("ERR array is too large", Change::kFailed);
   std::vector<Node> copies;
   copies.reserve(addition.nodes.size());
   for (const Node& node : addition.nodes) copies.push_back(node.clone());
@@ -107,10 +105,8 @@ void json_arrinsert(CommandContext& ctx) {
       ctx, *document, path->path, "json.arrinsert", [&](Node& node, Trail trail, size_t* size) {
         if (!node.is_array()) return Change::kNone;
         const auto length = static_cast<int64_t>(node.size());
-        if (given > length || given < -length) {
-          ctx.reply.error("ERR index out of bounds");
-          return Change::kFailed;
-        }
+        if (given > length || given < -length)
+          return ctx.refuse("ERR index out of bounds", Change::kFailed);
         const auto at = static_cast<size_t>(given < 0 ? given + length : given);
         if (!may_move_from(ctx, budget, node, at)) return Change::kFailed;
         const Change change = insert(ctx, node, trail, addition, at, size);

@@ -37,19 +37,14 @@ void changed(CommandContext& ctx, std::string_view key, std::string_view event) 
 // kNothing: there is nowhere to put the value, or a condition is not met.
 enum class Outcome : uint8_t { kDone, kNothing, kFailed };
 
-Outcome failed(CommandContext& ctx, std::string_view error) {
-  ctx.reply.error(error);
-  return Outcome::kFailed;
-}
-
 // Where something would be added that a path leads to, which leads nowhere yet: the trail of its
 // parent. kNothing when that is not there.
 Outcome find_parent(CommandContext& ctx, Walk& walk, json::Path& path, json::Step* last,
                     Trails* trails) {
-  if (!path.is_single()) return failed(ctx, "Err wrong static path");
+  if (!path.is_single()) return ctx.refuse("Err wrong static path", Outcome::kFailed);
   *last = std::move(path.steps.back());
   path.steps.pop_back();
-  if (!last->positions.empty()) return failed(ctx, "ERR array index out of range");
+  if (!last->positions.empty()) return ctx.refuse("ERR array index out of range", Outcome::kFailed);
   if (!find_trails(ctx, path, walk, trails)) return Outcome::kFailed;
   if (trails->empty()) return Outcome::kNothing;
   return Outcome::kDone;
@@ -65,7 +60,8 @@ Outcome add(CommandContext& ctx, JsonDocument& document, Walk& walk, json::Path&
   Node& parent = *node_at(document.root(), trails[0]);
   if (!parent.is_object()) return Outcome::kNothing;
   if (!has_room_for(ctx, trails[0], value.depth + 1)) return Outcome::kFailed;
-  if (parent.size() == Node::kMostElements) return failed(ctx, "ERR object is too large");
+  if (parent.size() == Node::kMostElements)
+    return ctx.refuse("ERR object is too large", Outcome::kFailed);
   parent.put(last.names.front(), std::move(value.root), key_seed(ctx));
   return Outcome::kDone;
 }
@@ -133,20 +129,15 @@ bool read_options(CommandContext& ctx, SetOptions* options) {
         return false;
       }
       options->precision = json::precision_named(args.next());
-      if (!options->precision) {
-        ctx.reply.error("ERR invalid FPHA type");
-        return false;
-      }
+      if (!options->precision) return ctx.refuse("ERR invalid FPHA type");
     } else if (args.word("FORMAT")) {
       if (!args.more()) {
         ctx.wrong_arity();
         return false;
       }
       const std::string_view format = args.next();
-      if (!is_word(format, "JSON") && !is_word(format, "STRING")) {
-        ctx.reply.error("ERR wrong format");
-        return false;
-      }
+      if (!is_word(format, "JSON") && !is_word(format, "STRING"))
+        return ctx.refuse("ERR wrong format");
     } else {
       ctx.syntax_error();
       return false;

@@ -47,13 +47,11 @@ std::optional<Node> combine(CommandContext& ctx, const Node& a, const Node& b,
   if (is_small_integer(a) && is_small_integer(b)) {
     int64_t result;
     if (of_integers(a.as_int64(), b.as_int64(), &result)) return Node::integer(result);
-    ctx.reply.error("ERR numeric overflow");
-    return std::nullopt;
+    return ctx.refuse("ERR numeric overflow", std::nullopt);
   }
   const double result = of_reals(a.as_double(), b.as_double());
   if (std::isfinite(result)) return Node::number(result);
-  ctx.reply.error("ERR result is not a number");
-  return std::nullopt;
+  return ctx.refuse("ERR result is not a number", std::nullopt);
 }
 
 // RESP3: an array of numbers, whatever form the path has. RESP2: JSON text.
@@ -92,10 +90,7 @@ void change_numbers(CommandContext& ctx, std::string_view event, IntegerOperatio
         if (!operand) {
           operand = read_value(ctx, ctx.args[3], "ERR ");
           if (!operand) return Change::kFailed;
-          if (!operand->root.is_numeric()) {
-            ctx.reply.error("bad input number");
-            return Change::kFailed;
-          }
+          if (!operand->root.is_numeric()) return ctx.refuse("bad input number", Change::kFailed);
         }
         std::optional<Node> result = combine(ctx, node, operand->root, of_integers, of_reals);
         if (!result) return Change::kFailed;

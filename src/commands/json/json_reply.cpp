@@ -14,10 +14,7 @@ namespace json = store::json;
 
 bool read_reply_format(CommandContext& ctx, std::string_view word, std::string_view strings,
                        ReplyFormat* format) {
-  if (!ctx.reply.is_resp3()) {
-    ctx.reply.error("ERR FORMAT argument is not supported on RESP2");
-    return false;
-  }
+  if (!ctx.reply.is_resp3()) return ctx.refuse("ERR FORMAT argument is not supported on RESP2");
   if (word == strings) {
     *format = ReplyFormat::kStrings;
   } else if (word == "EXPAND1") {
@@ -25,8 +22,7 @@ bool read_reply_format(CommandContext& ctx, std::string_view word, std::string_v
   } else if (word == "EXPAND") {
     *format = ReplyFormat::kExpand;
   } else {
-    ctx.reply.error("ERR wrong reply format");
-    return false;
+    return ctx.refuse("ERR wrong reply format");
   }
   return true;
 }

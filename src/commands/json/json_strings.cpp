@@ -35,16 +35,11 @@ void json_strappend(CommandContext& ctx) {
         if (!added) {
           added = read_value(ctx, ctx.args[has_path ? 3 : 2], "ERR ");
           if (!added) return Change::kFailed;
-          if (!added->root.is_string()) {
-            ctx.reply.error(kNoString);
-            return Change::kFailed;
-          }
+          if (!added->root.is_string()) return ctx.refuse(kNoString, Change::kFailed);
         }
         const std::string_view text = added->root.text();
-        if (text.size() > Node::kLongestText - node.text().size()) {
-          ctx.reply.error("ERR string exceeds maximum allowed size");
-          return Change::kFailed;
-        }
+        if (text.size() > Node::kLongestText - node.text().size())
+          return ctx.refuse("ERR string exceeds maximum allowed size", Change::kFailed);
         if (!may_copy(ctx, ++copies, text.size()) || !may_move(ctx, budget, node.text().size()))
           return Change::kFailed;
         node.append(text);

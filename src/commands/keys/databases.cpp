@@ -15,10 +15,8 @@ bool read_database_index(CommandContext& ctx, std::string_view text, int* index)
   if (!ctx.read_int64(text, &value)) return false;
   if (value < INT32_MIN || value > INT32_MAX)
     return ctx.read_int64_in(text, INT32_MIN, INT32_MAX, &value);
-  if (value < 0 || value >= ctx.server.database_count()) {
-    ctx.reply.error("ERR DB index is out of range");
-    return false;
-  }
+  if (value < 0 || value >= ctx.server.database_count())
+    return ctx.refuse("ERR DB index is out of range");
   *index = static_cast<int>(value);
   return true;
 }
@@ -37,7 +35,7 @@ void select(CommandContext& ctx) {
     return ctx.reply.error("ERR SELECT is not allowed in cluster mode");
   int index;
   if (!read_database_index(ctx, ctx.args[1], &index)) return;
-  if (index != 0) ctx.server.cluster_audit().unfit();
+  if (index != 0) ctx.server.cluster_audit().count_incompatible();
   ctx.client.database = index;
   ctx.reply.ok();
 }
@@ -54,7 +52,7 @@ void swapdb(CommandContext& ctx) {
   if (first < 0 || first >= count || second < 0 || second >= count) {
     return ctx.reply.error("ERR DB index is out of range");
   }
-  ctx.server.cluster_audit().unfit();
+  ctx.server.cluster_audit().count_incompatible();
   if (first == second) {
     ctx.events.count(1);
     return ctx.reply.ok();

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 
+#include "base/time_units.h"
 #include "commands/groups.h"
 #include "commands/keys/expiration.h"
 #include "server/command/command_context.h"
@@ -20,8 +20,8 @@ namespace {
 
 // The nearest number of seconds.
 int64_t to_seconds(int64_t ms) {
-  constexpr uint64_t kMsPerSecond = 1000;
-  return static_cast<int64_t>((static_cast<uint64_t>(ms) + kMsPerSecond / 2) / kMsPerSecond);
+  return static_cast<int64_t>((static_cast<uint64_t>(ms) + base::kMsPerSecond / 2) /
+                              base::kMsPerSecond);
 }
 
 // --- Setting ------------------------------------------------------------------------------------

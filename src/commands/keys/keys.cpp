@@ -145,7 +145,7 @@ void move(CommandContext& ctx) {
   int index;
   if (!read_database_index(ctx, ctx.args[2], &index)) return;
   if (index == ctx.db.index()) return ctx.reply.error(kSamePlace);
-  ctx.server.cluster_audit().unfit();
+  ctx.server.cluster_audit().count_incompatible();
   Keyspace& target = ctx.server.database(index);
   KeyRef source = ctx.db.find_to_replace(key);
   if (!source || target.find_to_replace(key)) return ctx.reply.integer(0);
@@ -174,7 +174,7 @@ void copy(CommandContext& ctx) {
     }
   }
   if (index == ctx.db.index() && from == to) return ctx.reply.error(kSamePlace);
-  if (index != ctx.db.index()) ctx.server.cluster_audit().unfit();
+  if (index != ctx.db.index()) ctx.server.cluster_audit().count_incompatible();
   Keyspace& target = ctx.server.database(index);
   std::optional<store::Type> replaced;
   if (!ctx.db.find(from) || !make_way(ctx, target, to, replace, &replaced))

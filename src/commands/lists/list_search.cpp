@@ -26,12 +26,10 @@ bool read_search(CommandContext& ctx, Search* search) {
   for (ArgReader options(ctx.args, 3); options.more();) {
     if (options.word("RANK", &text)) {
       if (!ctx.read_int64_in(text, -INT64_MAX, INT64_MAX, &search->rank)) return false;
-      if (search->rank == 0) {
-        ctx.reply.error(
+      if (search->rank == 0)
+        return ctx.refuse(
             "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or "
             "use negative to start from the end of the list");
-        return false;
-      }
     } else if (options.word("COUNT", &text)) {
       search->counted = true;
       if (!ctx.read_int64_in(text, 0, INT64_MAX, &search->count, "ERR COUNT can't be negative"))

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <memory>
 #include <string>
 #include <string_view>
 
@@ -61,12 +60,10 @@ bool make_filter(CommandContext& ctx, KeyRef& ref, const NewFilter& wanted) {
   BloomFilter::Failure failure;
   auto filter = BloomFilter::make(wanted.capacity, wanted.error_rate, wanted.expansion,
                                   wanted.is_fixed, &failure);
-  if (filter == nullptr) {
-    ctx.reply.error(failure == BloomFilter::Failure::kNoMemory
-                        ? "ERR Insufficient memory to create filter"
-                        : "ERR could not create filter");
-    return false;
-  }
+  if (filter == nullptr)
+    return ctx.refuse(failure == BloomFilter::Failure::kNoMemory
+                          ? "ERR Insufficient memory to create filter"
+                          : "ERR could not create filter");
   ctx.db.set_value(ref, BloomFilter::kType, std::move(filter));
   return true;
 }
@@ -83,20 +80,11 @@ bool read_reserve_options(CommandContext& ctx, NewFilter* filter) {
   filter->is_fixed = filter->is_fixed || named("NONSCALING") != options.end();
   const auto expansion = named("EXPANSION");
   if (expansion == options.end()) return true;
-  if (expansion + 1 == options.end()) {
-    ctx.reply.error("ERR no expansion");
-    return false;
-  }
+  if (expansion + 1 == options.end()) return ctx.refuse("ERR no expansion");
   int64_t number;
   if (!ctx.read_int64(expansion[1], &number, "ERR bad expansion")) return false;
-  if (filter->is_fixed && number != 0) {
-    ctx.reply.error("Nonscaling filters cannot expand");
-    return false;
-  }
-  if (!is_expansion(number)) {
-    ctx.reply.error("ERR expansion must be in the range [0, 32768]");
-    return false;
-  }
+  if (filter->is_fixed && number != 0) return ctx.refuse("Nonscaling filters cannot expand");
+  if (!is_expansion(number)) return ctx.refuse("ERR expansion must be in the range [0, 32768]");
   filter->expansion = static_cast<uint32_t>(number);
   return true;
 }
@@ -132,8 +120,7 @@ bool reply_added(CommandContext& ctx, BloomFilter::Outcome outcome) {
       ctx.reply.boolean(outcome == BloomFilter::Outcome::kAdded);
       return true;
     case BloomFilter::Outcome::kFull:
-      ctx.reply.error("ERR non scaling filter is full");
-      return false;
+      return ctx.refuse("ERR non scaling filter is full");
     case BloomFilter::Outcome::kNoLayer:
       ctx.reply.error("ERR problem inserting into filter");
       return true;
@@ -183,10 +170,8 @@ struct Insertion {
 // The value of an option of BF.INSERT. False with an error sent.
 bool read_capacity(CommandContext& ctx, std::string_view text, NewFilter* filter) {
   int64_t capacity;
-  if (!base::parse_int64(text, &capacity) || !is_capacity(capacity)) {
-    ctx.reply.error("Bad capacity");
-    return false;
-  }
+  if (!base::parse_int64(text, &capacity) || !is_capacity(capacity))
+    return ctx.refuse("Bad capacity");
   filter->capacity = static_cast<uint64_t>(capacity);
   return true;
 }
@@ -194,16 +179,13 @@ bool read_capacity(CommandContext& ctx, std::string_view text, NewFilter* filter
 bool read_error_rate(CommandContext& ctx, std::string_view text, NewFilter* filter) {
   if (base::parse_double(text, &filter->error_rate) && is_error_rate(filter->error_rate))
     return true;
-  ctx.reply.error("Bad error rate");
-  return false;
+  return ctx.refuse("Bad error rate");
 }
 
 bool read_expansion(CommandContext& ctx, std::string_view text, NewFilter* filter) {
   int64_t expansion;
-  if (!base::parse_int64(text, &expansion) || !is_expansion(expansion)) {
-    ctx.reply.error("Bad expansion");
-    return false;
-  }
+  if (!base::parse_int64(text, &expansion) || !is_expansion(expansion))
+    return ctx.refuse("Bad expansion");
   filter->expansion = static_cast<uint32_t>(expansion);
   return true;
 }
@@ -226,10 +208,7 @@ bool read_insertion(CommandContext& ctx, Insertion* insertion) {
       (is_nocreate ? insertion->may_create : filter.is_fixed) = !is_nocreate;
       continue;
     }
-    if (letter != 'c' && letter != 'e') {
-      ctx.reply.error("Unknown argument received");
-      return false;
-    }
+    if (letter != 'c' && letter != 'e') return ctx.refuse("Unknown argument received");
     if (!args.more()) break;
     const std::string_view value = args.next();
     const bool is_rate = letter == 'e' && word.size() > 1 && word[1] == 'r';

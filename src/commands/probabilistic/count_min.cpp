@@ -50,23 +50,14 @@ bool read_tolerance(CommandContext& ctx, Dimensions* dimensions) {
   double error;
   double probability;
   if (!ctx.read_double(ctx.args[2], &error, kBadError)) return false;
-  if (error <= 0 || error >= 1) {
-    ctx.reply.error(kBadError);
-    return false;
-  }
+  if (error <= 0 || error >= 1) return ctx.refuse(kBadError);
   if (!ctx.read_double(ctx.args[3], &probability, kBadProbability)) return false;
-  if (probability <= 0 || probability >= 1) {
-    ctx.reply.error(kBadProbability);
-    return false;
-  }
+  if (probability <= 0 || probability >= 1) return ctx.refuse(kBadProbability);
   // The reference has the probability as a float, which may be 0 then.
   const double width = std::ceil(2 / error);
   const double depth =
       std::ceil(std::log10(static_cast<double>(static_cast<float>(probability))) / std::log10(0.5));
-  if (width >= kEnd || !std::isfinite(depth)) {
-    ctx.reply.error("CMS: invalid init arguments");
-    return false;
-  }
+  if (width >= kEnd || !std::isfinite(depth)) return ctx.refuse("CMS: invalid init arguments");
   *dimensions = {static_cast<uint64_t>(width), static_cast<uint64_t>(depth)};
   return true;
 }
@@ -154,19 +145,14 @@ struct MergeArguments {
 bool read_merge(CommandContext& ctx, MergeArguments* merge) {
   int64_t count;
   if (!ctx.read_int64(ctx.args[2], &count, "CMS: invalid numkeys")) return false;
-  if (count <= 0) {
-    ctx.reply.error("CMS: Number of keys must be positive");
-    return false;
-  }
+  if (count <= 0) return ctx.refuse("CMS: Number of keys must be positive");
   const Arguments rest = ctx.args.subspan(3);
   size_t sources = 0;
   while (sources < rest.size() && !is_word(rest[sources], "WEIGHTS")) ++sources;
   const bool has_weights = sources < rest.size();
-  if (static_cast<uint64_t>(count) != sources || (has_weights && rest.size() != 2 * sources + 1)) {
-    ctx.reply.error(has_weights ? "CMS: wrong number of keys/weights"
-                                : "CMS: wrong number of keys");
-    return false;
-  }
+  if (static_cast<uint64_t>(count) != sources || (has_weights && rest.size() != 2 * sources + 1))
+    return ctx.refuse(has_weights ? "CMS: wrong number of keys/weights"
+                                  : "CMS: wrong number of keys");
   *merge = {rest.first(sources), has_weights ? rest.subspan(sources + 1) : Arguments()};
   return true;
 }

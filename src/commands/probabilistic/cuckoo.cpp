@@ -1,7 +1,6 @@
 // Cuckoo filters: CF.RESERVE, CF.ADD, CF.INSERT, CF.DEL and related commands.
 #include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 
@@ -47,10 +46,7 @@ bool make_filter(CommandContext& ctx, KeyRef& ref, const NewFilter& wanted) {
   auto filter = CuckooFilter::make(
       static_cast<uint64_t>(wanted.capacity), static_cast<uint16_t>(wanted.bucket_size),
       static_cast<uint16_t>(wanted.max_iterations), static_cast<uint16_t>(wanted.expansion));
-  if (filter == nullptr) {
-    ctx.reply.error("ERR Insufficient memory to create filter");
-    return false;
-  }
+  if (filter == nullptr) return ctx.refuse("ERR Insufficient memory to create filter");
   ctx.db.set_value(ref, CuckooFilter::kType, std::move(filter));
   return true;
 }
@@ -64,14 +60,11 @@ bool read_reserve_option(CommandContext& ctx, std::string_view name, int64_t lea
   const auto option = std::find_if(options.begin(), options.end(),
                                    [name](std::string_view word) { return is_word(word, name); });
   if (option == options.end()) return true;
-  if (option + 1 == options.end() || !base::parse_int64(option[1], value)) {
-    ctx.reply.error("Couldn't parse " + std::string(name));
-    return false;
-  }
+  if (option + 1 == options.end() || !base::parse_int64(option[1], value))
+    return ctx.refuse("Couldn't parse " + std::string(name));
   if (*value >= least && *value <= static_cast<int64_t>(most)) return true;
-  ctx.reply.error(std::string(name) + ": value must be in the range [" + std::to_string(least) +
-                  ", " + std::to_string(most) + "]");
-  return false;
+  return ctx.refuse(std::string(name) + ": value must be in the range [" + std::to_string(least) +
+                    ", " + std::to_string(most) + "]");
 }
 
 void cf_reserve(CommandContext& ctx) {

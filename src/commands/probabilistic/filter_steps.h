@@ -1,7 +1,6 @@
 // Steps that the commands of Bloom and cuckoo filters share.
 #pragma once
 
-#include <cstdint>
 #include <string_view>
 
 #include "commands/keys/typed_key.h"

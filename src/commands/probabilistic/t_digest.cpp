@@ -29,8 +29,7 @@ bool read_compression(CommandContext& ctx, std::string_view text, int64_t* compr
   if (!ctx.read_int64(text, compression, "ERR T-Digest: error parsing compression parameter"))
     return false;
   if (*compression > 0) return true;
-  ctx.reply.error("ERR T-Digest: compression parameter needs to be a positive integer");
-  return false;
+  return ctx.refuse("ERR T-Digest: compression parameter needs to be a positive integer");
 }
 
 // The request's numbers from `first` on. None with an error sent.
@@ -109,10 +108,7 @@ size_t position_of(Arguments words, std::string_view upper_case_name) {
 bool read_merge(CommandContext& ctx, MergeArguments* merge) {
   int64_t count;
   if (!ctx.read_int64(ctx.args[2], &count, "ERR T-Digest: error parsing numkeys")) return false;
-  if (count <= 0) {
-    ctx.reply.error("ERR T-Digest: numkeys needs to be a positive integer");
-    return false;
-  }
+  if (count <= 0) return ctx.refuse("ERR T-Digest: numkeys needs to be a positive integer");
   const Arguments rest = ctx.args.subspan(3);
   if (static_cast<uint64_t>(count) > rest.size()) {
     ctx.wrong_arity();
@@ -124,8 +120,7 @@ bool read_merge(CommandContext& ctx, MergeArguments* merge) {
   merge->overrides = position_of(options, "OVERRIDE") < options.size();
   if (compression_at == options.size()) {
     if (options.empty() || merge->overrides) return true;
-    ctx.reply.error("ERR T-Digest: wrong keyword");
-    return false;
+    return ctx.refuse("ERR T-Digest: wrong keyword");
   }
   if (compression_at + 1 == options.size()) {
     ctx.wrong_arity();

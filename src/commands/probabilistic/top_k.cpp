@@ -45,8 +45,7 @@ bool read_shape(CommandContext& ctx, TopK::Shape* shape) {
       !ctx.read_double(ctx.args[5], &shape->decay, kBadDecay))
     return false;
   if (shape->decay > 0 && shape->decay <= 1) return true;
-  ctx.reply.error(kBadDecay);
-  return false;
+  return ctx.refuse(kBadDecay);
 }
 
 void topk_reserve(CommandContext& ctx) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/time_units.h"
 #include "commands/groups.h"
 #include "server/acl/access_control.h"
 #include "server/acl/acl_file.h"
@@ -106,7 +107,7 @@ void acl_deluser(CommandContext& ctx) {
 }
 
 // Positions of the names, rules and passwords of users.
-void find_user_secrets(const Config&, Words words, std::vector<size_t>* positions) {
+void find_user_secrets(const Config&, Arguments words, std::vector<size_t>* positions) {
   for (size_t i = 2; i < words.size(); ++i) positions->push_back(i);
 }
 
@@ -115,11 +116,13 @@ void find_user_secrets(const Config&, Words words, std::vector<size_t>* position
 // False, with the error sent, when no ACL file is configured.
 bool has_file(CommandContext& ctx) {
   if (!ctx.server.settings().aclfile.empty()) return true;
-  ctx.reply.error(
-      "ERR This Redis instance is not configured to use an ACL file. You may want to specify users "
-      "via the ACL SETUSER command and then issue a CONFIG REWRITE (assuming you have a Redis "
-      "configuration file set) in order to store users in the Redis configuration.");
-  return false;
+  const std::string name = ctx.server.edition().is_valkey() ? "" : "Redis ";
+  return ctx.refuse("ERR This " + name +
+                    "instance is not configured to use an ACL file. You may want to specify users "
+                    "via the ACL SETUSER command and then issue a CONFIG REWRITE (assuming you "
+                    "have a " +
+                    name + "configuration file set) in order to store users in the " + name +
+                    "configuration.");
 }
 
 void acl_load(CommandContext& ctx) {
@@ -219,7 +222,6 @@ std::string_view name_of(Denial::Context context) {
 }
 
 void reply_entry(CommandContext& ctx, const acl::DenialLog::Entry& entry) {
-  constexpr double kMsPerSecond = 1000;
   resp::ReplyBuilder& reply = ctx.reply;
   reply.map(10);
   reply.bulk("count");
@@ -235,7 +237,7 @@ void reply_entry(CommandContext& ctx, const acl::DenialLog::Entry& entry) {
   reply.bulk("age-seconds");
   // The clock may have been set back.
   const int64_t age_ms = std::max<int64_t>(ctx.now_ms() - entry.updated_ms, 0);
-  reply.number(static_cast<double>(age_ms) / kMsPerSecond);
+  reply.number(static_cast<double>(age_ms) / base::kMsPerSecond);
   reply.bulk("client-info");
   reply.bulk(entry.denial.client);
   reply.bulk("entry-id");

@@ -149,8 +149,14 @@ void client_reply(CommandContext& ctx) {
   }
 }
 
+// Whether a request with an optional fourth word has more. Valkey takes such, and reads only those
+// before the optional one.
+bool has_too_many_words(CommandContext& ctx) {
+  return ctx.args.size() > 4 && !ctx.server.edition().is_valkey();
+}
+
 void client_pause(CommandContext& ctx) {
-  if (ctx.args.size() > 4) return wrong_subcommand(ctx);
+  if (has_too_many_words(ctx)) return wrong_subcommand(ctx);
   auto kind = PauseControl::Kind::kAll;
   if (ctx.args.size() == 4) {
     if (is_word(ctx.args[3], "WRITE")) {
@@ -171,7 +177,7 @@ void client_unpause(CommandContext& ctx) {
 }
 
 void client_unblock(CommandContext& ctx) {
-  if (ctx.args.size() > 4) return wrong_subcommand(ctx);
+  if (has_too_many_words(ctx)) return wrong_subcommand(ctx);
   auto end = BlockEnd::kUnblocked;
   if (ctx.args.size() == 4) {
     if (is_word(ctx.args[3], "ERROR")) {

@@ -24,15 +24,11 @@ struct TrackingRequest {
 // False when an error has been sent.
 bool read_redirect(CommandContext& ctx, std::string_view text, TrackingOptions* options) {
   int64_t id = 0;
-  if (options->redirect != 0) {
-    ctx.reply.error("ERR A client can only redirect to a single other client");
-    return false;
-  }
+  if (options->redirect != 0)
+    return ctx.refuse("ERR A client can only redirect to a single other client");
   if (!ctx.read_int64(text, &id)) return false;
-  if (id <= 0 || ctx.server.clients().find(static_cast<uint64_t>(id)) == nullptr) {
-    ctx.reply.error("ERR The client ID you want redirect to does not exist");
-    return false;
-  }
+  if (id <= 0 || ctx.server.clients().find(static_cast<uint64_t>(id)) == nullptr)
+    return ctx.refuse("ERR The client ID you want redirect to does not exist");
   options->redirect = static_cast<uint64_t>(id);
   return true;
 }

@@ -1,7 +1,6 @@
 // PING, ECHO, QUIT, RESET, AUTH, HELLO.
 #include <string>
 
-#include "base/text/number.h"
 #include "commands/groups.h"
 #include "commands/server/modules.h"
 #include "server/acl/access_control.h"
@@ -97,7 +96,7 @@ void auth(CommandContext& ctx) {
 }
 
 // The positions of the arguments of AUTH.
-void find_auth_secrets(const Config&, Words words, std::vector<size_t>* positions) {
+void find_auth_secrets(const Config&, Arguments words, std::vector<size_t>* positions) {
   for (size_t i = 1; i < words.size(); ++i) positions->push_back(i);
 }
 
@@ -118,10 +117,8 @@ bool read_greeting(CommandContext& ctx, Greeting* greeting) {
                       "ERR Protocol version is not an integer or out of range")) {
     return false;
   }
-  if (greeting->protocol < 2 || greeting->protocol > 3) {
-    ctx.reply.error("NOPROTO unsupported protocol version");
-    return false;
-  }
+  if (greeting->protocol < 2 || greeting->protocol > 3)
+    return ctx.refuse("NOPROTO unsupported protocol version");
   while (options.more()) {
     const std::string_view option = options.peek();
     if (options.left() >= 3 && options.word("AUTH")) {
@@ -132,8 +129,7 @@ bool read_greeting(CommandContext& ctx, Greeting* greeting) {
       greeting->has_name = true;
       if (!check_client_name(ctx, greeting->name)) return false;
     } else {
-      ctx.reply.error("ERR Syntax error in HELLO option '" + std::string(option) + "'");
-      return false;
+      return ctx.refuse("ERR Syntax error in HELLO option '" + std::string(option) + "'");
     }
   }
   return true;
@@ -183,7 +179,7 @@ void hello(CommandContext& ctx) {
   ctx.reply.bulk(zone);
 }
 
-void find_hello_secrets(const Config&, Words words, std::vector<size_t>* positions) {
+void find_hello_secrets(const Config&, Arguments words, std::vector<size_t>* positions) {
   std::string_view name;
   for (ArgReader options(words, 2); options.more();) {
     if (options.left() >= 3 && options.word("AUTH")) {

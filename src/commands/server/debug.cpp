@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/assert.h"
-#include "base/text/number.h"
+#include "base/time_units.h"
 #include "commands/groups.h"
 #include "server/command/help.h"
 #include "server/config/config_parse.h"
@@ -38,7 +38,8 @@ void debug_sleep(CommandContext& ctx) {
   if (seconds > 0) {
     timespec pause{};
     pause.tv_sec = static_cast<time_t>(seconds);
-    pause.tv_nsec = static_cast<long>((seconds - static_cast<double>(pause.tv_sec)) * 1e9);
+    pause.tv_nsec =
+        static_cast<long>((seconds - static_cast<double>(pause.tv_sec)) * base::kNsPerSecond);
     nanosleep(&pause, nullptr);
   }
   ctx.reply.ok();
@@ -106,7 +107,7 @@ void debug_set_disable_deny_scripts(CommandContext& ctx) {
 }
 
 void debug_client_enforce_reply_list(CommandContext& ctx) {
-  ctx.server.debug_settings().strangers_get_no_buffer = is_on(ctx.args[kFirstArgument]);
+  ctx.server.debug_settings().enforce_reply_list = is_on(ctx.args[kFirstArgument]);
   ctx.reply.ok();
 }
 
@@ -181,9 +182,9 @@ void debug_assert(CommandContext&) {
 }
 
 void debug_panic(CommandContext& ctx) {
-  ctx.server.panic(
-      "Panic called at Unixtime " + std::to_string(ctx.server.clock().wall_us() / 1'000'000),
-      __FILE__, __LINE__);
+  ctx.server.panic("Panic called at Unixtime " +
+                       std::to_string(ctx.server.clock().wall_us() / base::kUsPerSecond),
+                   __FILE__, __LINE__);
 }
 
 void debug_segfault(CommandContext& ctx) {

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "base/text/hex.h"
-#include "base/text/number.h"
 #include "commands/keys/typed_key.h"
 #include "commands/server/debug.h"
 #include "server/client/tracking.h"

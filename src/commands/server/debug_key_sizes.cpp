@@ -1,6 +1,5 @@
 // DEBUG KEYSIZES-HIST-ASSERT and ALLOCSIZE-SLOTS-ASSERT: end the server when the histogram of key
 // sizes, or the number of keys in a slot, is wrong.
-#include <array>
 #include <memory>
 #include <string>
 #include <vector>

@@ -1,11 +1,8 @@
 // HOTKEYS: which keys cost most while it is active.
-#include <algorithm>
 #include <limits>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include "base/text/number.h"
 #include "commands/groups.h"
 #include "server/command/command_context.h"
 #include "server/command/dispatcher.h"
@@ -23,11 +20,6 @@ namespace {
 
 // --- START --------------------------------------------------------------------------------------
 
-bool refuse(CommandContext& ctx, std::string_view error) {
-  ctx.reply.error(error);
-  return false;
-}
-
 // Reads the metrics that follow METRICS and their number. Those that later versions may have are
 // passed over, as long as there is one that this one has.
 bool read_metrics(CommandContext& ctx, ArgReader& words, HotKeys::Options* options) {
@@ -42,28 +34,28 @@ bool read_metrics(CommandContext& ctx, ArgReader& words, HotKeys::Options* optio
       continue;
     }
     if (std::exchange(cpu ? options->cpu : options->network, true)) {
-      return refuse(ctx, cpu ? "ERR METRICS CPU defined more than once!"
-                             : "ERR METRICS NET defined more than once!");
+      return ctx.refuse(cpu ? "ERR METRICS CPU defined more than once!"
+                            : "ERR METRICS NET defined more than once!");
     }
   }
   if (given < count)
-    return refuse(ctx, "ERR METRICS count does not match number of metric types provided");
+    return ctx.refuse("ERR METRICS count does not match number of metric types provided");
   if (!options->cpu && !options->network)
-    return refuse(ctx, "ERR METRICS no valid metrics passed. Supported: CPU|NET");
+    return ctx.refuse("ERR METRICS no valid metrics passed. Supported: CPU|NET");
   return true;
 }
 
 bool read_slots(CommandContext& ctx, ArgReader& words, std::string_view text,
                 HotKeys::Options* options) {
   if (!ctx.server.in_cluster())
-    return refuse(ctx, "ERR SLOTS parameter cannot be used in non-cluster mode");
-  if (!options->slots.empty()) return refuse(ctx, "ERR SLOTS parameter already specified");
+    return ctx.refuse("ERR SLOTS parameter cannot be used in non-cluster mode");
+  if (!options->slots.empty()) return ctx.refuse("ERR SLOTS parameter already specified");
   int64_t count = 0;
   if (!ctx.read_int64_in(text, 1, store::kKeySlots, &count,
                          "ERR SLOTS count must be between 1 and 16384"))
     return false;
   if (words.left() < static_cast<size_t>(count))
-    return refuse(ctx, "ERR not enough slot numbers provided");
+    return ctx.refuse("ERR not enough slot numbers provided");
   options->slots.assign(store::kKeySlots, false);
   for (; count > 0; --count) {
     int64_t slot = 0;
@@ -71,9 +63,9 @@ bool read_slots(CommandContext& ctx, ArgReader& words, std::string_view text,
                            "ERR Invalid or out of range slot"))
       return false;
     const auto place = static_cast<size_t>(slot);
-    if (options->slots[place]) return refuse(ctx, "ERR duplicate slot number");
+    if (options->slots[place]) return ctx.refuse("ERR duplicate slot number");
     if (!ctx.server.slot_gate()->owns(static_cast<int>(slot)))
-      return refuse(ctx, "ERR slot " + std::to_string(slot) + " not handled by this node");
+      return ctx.refuse("ERR slot " + std::to_string(slot) + " not handled by this node");
     options->slots[place] = true;
   }
   return true;
@@ -84,7 +76,7 @@ bool read_options(CommandContext& ctx, HotKeys::Options* options) {
   constexpr int64_t kLongestS = 1'000'000;
   ArgReader words(ctx.args, 2);
   if (words.left() < 2 || !words.word("METRICS"))
-    return refuse(ctx, "ERR METRICS parameter is required");
+    return ctx.refuse("ERR METRICS parameter is required");
   if (!read_metrics(ctx, words, options)) return false;
   while (words.more()) {
     std::string_view text;

@@ -5,6 +5,7 @@
 
 #include "base/latency_histogram.h"
 #include "base/text/up_to_nul.h"
+#include "base/time_units.h"
 #include "commands/groups.h"
 #include "commands/server/latency_report.h"
 #include "server/command/command_context.h"
@@ -30,7 +31,7 @@ void latency_graph(CommandContext& ctx) {
   if (event == nullptr)
     return ctx.reply.error("ERR No samples available for event '" +
                            std::string(base::up_to_nul(name)) + "'");
-  ctx.reply.verbatim("txt", draw_latency(name, *event, ctx.now_ms() / 1000));
+  ctx.reply.verbatim("txt", draw_latency(name, *event, ctx.now_ms() / base::kMsPerSecond));
 }
 
 void latency_history(CommandContext& ctx) {
@@ -79,7 +80,7 @@ std::vector<std::pair<uint64_t, uint64_t>> cumulated(const base::LatencyHistogra
   uint64_t seen = 0;
   histogram.for_each([&](uint64_t highest_ns, uint64_t count) {
     while (highest_ns > base::LatencyHistogram::highest_like(step_ns)) step_ns *= 2;
-    const uint64_t end_us = base::LatencyHistogram::highest_like(step_ns) / 1000;
+    const uint64_t end_us = base::LatencyHistogram::highest_like(step_ns) / base::kNsPerUs;
     seen += count;
     if (!steps.empty() && steps.back().first == end_us) {
       steps.back().second = seen;

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <vector>
 
+#include "base/time_units.h"
+
 namespace latchkey::commands {
 
 using server::LatencyEvent;
@@ -118,7 +120,7 @@ class Advice {
 
 void advise_on_commands(const server::LatencyMonitor& monitor, const server::ConfigValues& settings,
                         Advice* advice) {
-  const int64_t threshold_us = monitor.threshold_ms() * 1000;
+  const int64_t threshold_us = monitor.threshold_ms() * base::kUsPerMs;
   if (monitor.is_on() &&
       (settings.slowlog_log_slower_than < 0 || settings.slowlog_log_slower_than > threshold_us)) {
     advice->add("The slow log leaves out some of these calls; CONFIG SET slowlog-log-slower-than " +

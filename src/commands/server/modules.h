@@ -1,4 +1,4 @@
-// The modules that clients are told of, by MODULE LIST and HELLO.
+// The modules that MODULE LIST and HELLO list.
 #pragma once
 
 namespace latchkey::server {

@@ -1,8 +1,7 @@
 // SHUTDOWN, TIME.
 #include "server/server.h"
+#include "base/time_units.h"
 #include "server/command/dispatcher.h"
-
-#include <string>
 
 #include "commands/groups.h"
 #include "server/command/command_context.h"
@@ -54,13 +53,12 @@ void shutdown(CommandContext& ctx) {
 }
 
 void time(CommandContext& ctx) {
-  constexpr int64_t kMicroseconds = 1'000'000;
   // Time does not change within a transaction or a script.
   if (!ctx.server.dispatcher().in_nested_call()) ctx.server.refresh_clock();
   const int64_t now_us = ctx.server.now_us();
   ctx.reply.array(2);
-  ctx.reply.bulk(now_us / kMicroseconds);
-  ctx.reply.bulk(now_us % kMicroseconds);
+  ctx.reply.bulk(now_us / base::kUsPerSecond);
+  ctx.reply.bulk(now_us % base::kUsPerSecond);
 }
 
 constexpr CommandRow kServerRows[] = {

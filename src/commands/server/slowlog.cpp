@@ -93,8 +93,8 @@ CommandLog* read_type(CommandContext& ctx, std::string_view type) {
   LargeCalls& large = ctx.server.dispatcher().meters().large_calls();
   if (is_word(type, "LARGE-REQUEST")) return &large.requests();
   if (is_word(type, "LARGE-REPLY")) return &large.replies();
-  ctx.reply.error("ERR type should be one of the following: slow, large-request, large-reply");
-  return nullptr;
+  return ctx.refuse("ERR type should be one of the following: slow, large-request, large-reply",
+                    nullptr);
 }
 
 void commandlog_get(CommandContext& ctx) {

@@ -18,40 +18,6 @@ using store::Set;
 
 namespace {
 
-// `count` different members, all choices equally likely. A few out of many are drawn one by one
-// until they differ; otherwise selection sampling takes each with the probability (still wanted) /
-// (members left) (D. Knuth, TAOCP 3.4.2, algorithm S), in O(size).
-std::vector<std::string> choose(const Set& set, uint64_t count, base::Random& random) {
-  constexpr uint64_t kFewOutOf = 8;
-  uint64_t left = set.size();
-  uint64_t wanted = std::min(count, left);
-  std::vector<std::string> chosen;
-  chosen.reserve(wanted);
-  if (wanted == 1) {
-    chosen.push_back(set.random(random));
-    return chosen;
-  }
-  if (set.table_or_null() != nullptr && wanted < left / kFewOutOf) {
-    store::HashTable<Set::MemberTraits> seen(set.table_or_null()->secret());
-    while (chosen.size() < wanted) {
-      store::Member* member = set.table_or_null()->random(random);
-      const uint64_t hash = seen.hash(member->text());
-      if (seen.find(member->text(), hash) != nullptr) continue;
-      seen.insert(member, hash);
-      chosen.emplace_back(member->text());
-    }
-    return chosen;
-  }
-  set.for_each([&](std::string_view member) {
-    if (wanted > 0 && random.below(left) < wanted) {
-      chosen.emplace_back(member);
-      --wanted;
-    }
-    --left;
-  });
-  return chosen;
-}
-
 void spop_one(CommandContext& ctx) {
   KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
   if (!ref) return ctx.reply.null();
@@ -98,8 +64,10 @@ void spop(CommandContext& ctx) {
     ctx.propagate({ctx.server.settings().lazyfree_lazy_server_del ? "UNLINK" : "DEL", ctx.args[1]});
     return ctx.events.happened(ctx.db, ctx.args[1], EventClass::kGeneric, "del");
   }
-  const std::vector<std::string> chosen =
-      choose(*set, static_cast<uint64_t>(count), ctx.db.environment().random);
+  std::vector<std::string> chosen;
+  chosen.reserve(static_cast<size_t>(count));
+  set->random_distinct(ctx.db.environment().random, static_cast<size_t>(count),
+                       [&](std::string_view member) { chosen.emplace_back(member); });
   ctx.reply.set(chosen.size());
   for (const std::string& member : chosen) {
     set->erase(member);
@@ -128,9 +96,9 @@ void srandmember(CommandContext& ctx) {
       ctx.reply.bulk(std::string_view(set->random(random)));
     return;
   }
-  const std::vector<std::string> chosen = choose(*set, static_cast<uint64_t>(count), random);
-  ctx.reply.array(chosen.size());
-  for (const std::string& member : chosen) ctx.reply.bulk(std::string_view(member));
+  const size_t wanted = std::min(static_cast<size_t>(count), set->size());
+  ctx.reply.array(wanted);
+  set->random_distinct(random, wanted, [&](std::string_view member) { ctx.reply.bulk(member); });
 }
 
 constexpr CommandRow kSetRandomRows[] = {

@@ -149,8 +149,7 @@ bool read_geo_point(CommandContext& ctx, ArgReader& reader, base::GeoPoint* poin
   char text[1'000];  // a number has up to 309 digits
   std::snprintf(text, sizeof(text), "ERR invalid longitude,latitude pair %f,%f", point->longitude,
                 point->latitude);
-  ctx.reply.error(text);
-  return false;
+  return ctx.refuse(text);
 }
 
 bool read_geo_unit(CommandContext& ctx, ArgReader& reader, double* unit_m) {
@@ -163,8 +162,7 @@ bool read_geo_unit(CommandContext& ctx, ArgReader& reader, double* unit_m) {
   } else if (reader.word("MI")) {
     *unit_m = 1609.34;
   } else {
-    ctx.reply.error("ERR unsupported unit provided. please use M, KM, FT, MI");
-    return false;
+    return ctx.refuse("ERR unsupported unit provided. please use M, KM, FT, MI");
   }
   return true;
 }

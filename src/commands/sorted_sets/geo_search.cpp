@@ -73,11 +73,9 @@ bool center_on_member(CommandContext& ctx, const SortedSet* set, std::string_vie
     return true;
   }
   const auto score = set->score(member);
-  if (!score) {
-    ctx.reply.error(has_polygons(ctx) ? "ERR member " + std::string(member) + " does not exist"
-                                      : "ERR could not decode requested zset member");
-    return false;
-  }
+  if (!score)
+    return ctx.refuse(has_polygons(ctx) ? "ERR member " + std::string(member) + " does not exist"
+                                        : "ERR could not decode requested zset member");
   request->center = base::geo_point(*score);
   return true;
 }
@@ -92,10 +90,7 @@ bool center_on_point(CommandContext& ctx, ArgReader& reader, SearchRequest* requ
 bool read_circle(CommandContext& ctx, ArgReader& reader, SearchRequest* request) {
   double radius;
   if (!ctx.read_double(reader.next(), &radius, "ERR need numeric radius")) return false;
-  if (radius < 0) {
-    ctx.reply.error("ERR radius cannot be negative");
-    return false;
-  }
+  if (radius < 0) return ctx.refuse("ERR radius cannot be negative");
   if (!read_geo_unit(ctx, reader, &request->unit_m)) return false;
   const double radius_m = radius * request->unit_m;
   request->shape = {GeoShape::Kind::kCircle, {}, radius_m, radius_m};
@@ -109,10 +104,7 @@ bool read_box(CommandContext& ctx, ArgReader& reader, SearchRequest* request) {
   if (!ctx.read_double(reader.next(), &width, "ERR need numeric width") ||
       !ctx.read_double(reader.next(), &height, "ERR need numeric height"))
     return false;
-  if (width < 0 || height < 0) {
-    ctx.reply.error("ERR height or width cannot be negative");
-    return false;
-  }
+  if (width < 0 || height < 0) return ctx.refuse("ERR height or width cannot be negative");
   if (!read_geo_unit(ctx, reader, &request->unit_m)) return false;
   request->shape = {
       GeoShape::Kind::kBox, {}, width * request->unit_m / 2, height * request->unit_m / 2};
@@ -124,10 +116,8 @@ bool read_polygon(CommandContext& ctx, ArgReader& reader, SearchRequest* request
   constexpr int64_t kMin = 3;
   int64_t count;
   if (!ctx.read_int64(reader.next(), &count, "ERR invalid number of vertices")) return false;
-  if (count < kMin || static_cast<uint64_t>(count) > reader.left() / 2) {
-    ctx.reply.error("ERR GEOSEARCH BYPOLYGON must have at least 3 vertices");
-    return false;
-  }
+  if (count < kMin || static_cast<uint64_t>(count) > reader.left() / 2)
+    return ctx.refuse("ERR GEOSEARCH BYPOLYGON must have at least 3 vertices");
   std::vector<base::GeoPoint> vertices(static_cast<size_t>(count));
   for (base::GeoPoint& vertex : vertices) {
     if (!read_geo_point(ctx, reader, &vertex)) return false;
@@ -142,10 +132,7 @@ bool read_polygon(CommandContext& ctx, ArgReader& reader, SearchRequest* request
 bool read_count(CommandContext& ctx, ArgReader& reader, SearchRequest* request) {
   int64_t count;
   if (!ctx.read_int64(reader.next(), &count)) return false;
-  if (count <= 0) {
-    ctx.reply.error("ERR COUNT must be > 0");
-    return false;
-  }
+  if (count <= 0) return ctx.refuse("ERR COUNT must be > 0");
   request->count = static_cast<size_t>(count);
   return true;
 }
@@ -412,7 +399,7 @@ constexpr const char* kShapeCost =
 // Of several STORE and STOREDIST the last one counts, which the specifications cannot tell.
 // FirstOption: the position of the word that may be the first option.
 template <size_t FirstOption>
-bool find_radius_keys(Words words, std::vector<KeyReference>* out) {
+bool find_radius_keys(Arguments words, std::vector<KeyReference>* out) {
   out->push_back({1, kKeyReadOnly | kKeyAccess});
   std::optional<size_t> target;
   for (size_t i = FirstOption; i + 1 < words.size(); ++i) {

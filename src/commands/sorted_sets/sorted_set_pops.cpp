@@ -2,9 +2,6 @@
 #include "commands/sorted_sets/sorted_set_pops.h"
 
 #include <algorithm>
-#include <string>
-#include <unordered_set>
-#include <vector>
 
 #include "commands/groups.h"
 #include "commands/keys/typed_key.h"
@@ -131,25 +128,6 @@ void announce_members(CommandContext& ctx, size_t count, bool with_scores) {
   ctx.reply.array(with_scores && !ctx.reply.is_resp3() ? count * 2 : count);
 }
 
-// Different random members; Floyd's algorithm chooses the ranks, so that each set of `count` ranks
-// is equally likely.
-void reply_different_members(CommandContext& ctx, const SortedSet& set, size_t count,
-                             bool with_scores) {
-  const auto send = [&](std::string_view member, double score) {
-    reply_member(ctx, member, score, with_scores);
-  };
-  announce_members(ctx, std::min(count, set.size()), with_scores);
-  if (count >= set.size()) return set.for_each(send);
-  base::Random& random = ctx.db.environment().random;
-  std::unordered_set<size_t> chosen;
-  for (size_t limit = set.size() - count; limit < set.size(); ++limit) {
-    const size_t rank = random.below(limit + 1);
-    const size_t taken = chosen.insert(rank).second ? rank : limit;
-    if (taken == limit) chosen.insert(limit);
-    set.for_each({taken, 1}, false, send);
-  }
-}
-
 void zrandmember(CommandContext& ctx) {
   const bool counted = ctx.args.size() > 2;
   const bool with_scores = ctx.args.size() > 3;
@@ -168,12 +146,15 @@ void zrandmember(CommandContext& ctx) {
   const auto send = [&](std::string_view member, double score) {
     reply_member(ctx, member, score, with_scores);
   };
-  if (!counted) return set->with_random(random, send);
-  if (count >= 0)
-    return reply_different_members(ctx, *set, static_cast<size_t>(count), with_scores);
+  if (!counted) return set->random(random, send);
+  if (count >= 0) {
+    const size_t wanted = std::min(static_cast<size_t>(count), set->size());
+    announce_members(ctx, wanted, with_scores);
+    return set->random_distinct(random, wanted, send);
+  }
   announce_members(ctx, static_cast<size_t>(-count), with_scores);
   for (int64_t left = -count; left > 0 && !reply_is_lost(ctx.client); --left)
-    set->with_random(random, send);
+    set->random(random, send);
 }
 
 constexpr const char* kPopCost =

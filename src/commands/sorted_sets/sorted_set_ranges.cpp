@@ -1,7 +1,6 @@
 // Ranges of sorted sets, by rank, by score and by bytes: ZRANGE and its variants, ZRANGESTORE,
 // ZCOUNT, ZLEXCOUNT, ZREMRANGEBY*.
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <utility>
 
@@ -54,14 +53,12 @@ bool parse_bound(std::string_view text, LexBound* bound) {
 bool read_range(CommandContext& ctx, std::string_view low, std::string_view high,
                 ScoreRange* range) {
   if (parse_bound(ctx, low, &range->low) && parse_bound(ctx, high, &range->high)) return true;
-  ctx.reply.error("ERR min or max is not a float");
-  return false;
+  return ctx.refuse("ERR min or max is not a float");
 }
 
 bool read_range(CommandContext& ctx, std::string_view low, std::string_view high, LexRange* range) {
   if (parse_bound(low, &range->low) && parse_bound(high, &range->high)) return true;
-  ctx.reply.error("ERR min or max not valid string range item");
-  return false;
+  return ctx.refuse("ERR min or max not valid string range item");
 }
 
 RankRange ranks_of(const SortedSet& set, const IndexRange& range) {
@@ -162,15 +159,11 @@ bool read_range_options(CommandContext& ctx, size_t first, RangeRequest* request
       return false;
     }
   }
-  if (request->limit != -1 && request->by == By::kRank) {
-    ctx.reply.error(
+  if (request->limit != -1 && request->by == By::kRank)
+    return ctx.refuse(
         "ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX");
-    return false;
-  }
-  if (request->with_scores && request->by == By::kLex) {
-    ctx.reply.error("ERR syntax error, WITHSCORES not supported in combination with BYLEX");
-    return false;
-  }
+  if (request->with_scores && request->by == By::kLex)
+    return ctx.refuse("ERR syntax error, WITHSCORES not supported in combination with BYLEX");
   return true;
 }
 

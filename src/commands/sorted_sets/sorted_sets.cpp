@@ -1,9 +1,7 @@
 // Members of sorted sets and their scores: ZADD, ZINCRBY, ZREM, ZCARD, ZSCORE, ZMSCORE, ZRANK,
 // ZREVRANK, ZSCAN.
-#include <algorithm>
 #include <cmath>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "base/text/number.h"

@@ -1,7 +1,6 @@
 // XGROUP: creates, moves and removes consumer groups and their consumers.
 #include <algorithm>
 #include <cstdint>
-#include <string>
 #include <string_view>
 
 #include "commands/groups.h"
@@ -36,10 +35,8 @@ bool read_place_options(CommandContext& ctx, bool may_make_key, PlaceRequest* re
       request->make_key = true;
     } else if (options.word("ENTRIESREAD", &text)) {
       if (!ctx.read_int64(text, &request->entries_read)) return false;
-      if (request->entries_read < 0 && request->entries_read != StreamGroup::kUnknownReads) {
-        ctx.reply.error("ERR value for ENTRIESREAD must be positive or -1");
-        return false;
-      }
+      if (request->entries_read < 0 && request->entries_read != StreamGroup::kUnknownReads)
+        return ctx.refuse("ERR value for ENTRIESREAD must be positive or -1");
     } else {
       wrong_subcommand(ctx);
       return false;

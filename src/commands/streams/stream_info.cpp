@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <bit>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "commands/groups.h"

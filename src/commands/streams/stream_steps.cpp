@@ -72,8 +72,7 @@ bool parse_stream_id(std::string_view text, uint64_t without_sequence, StreamId*
 bool read_stream_id(CommandContext& ctx, std::string_view text, uint64_t without_sequence,
                     StreamId* id) {
   if (parse_stream_id(text, without_sequence, id)) return true;
-  ctx.reply.error(kInvalidId);
-  return false;
+  return ctx.refuse(kInvalidId);
 }
 
 bool read_new_stream_id(CommandContext& ctx, std::string_view text, StreamId* id, IdForm* form) {
@@ -84,8 +83,7 @@ bool read_new_stream_id(CommandContext& ctx, std::string_view text, StreamId* id
     const size_t dash = told.find('-');
     if (dash == told.size() - kAnySequence.size() && parse_part(told.substr(0, dash), &id->ms))
       return true;
-    ctx.reply.error(kInvalidId);
-    return false;
+    return ctx.refuse(kInvalidId);
   }
   *form = IdForm::kWhole;
   return read_stream_id(ctx, text, 0, id);
@@ -103,18 +101,12 @@ bool read_stream_range(CommandContext& ctx, std::string_view first, std::string_
   bool excluded = false;
   if (!read_bound(ctx, first, 0, &range->first, &excluded)) return false;
   if (excluded) {
-    if (range->first == StreamId::max()) {
-      ctx.reply.error("ERR invalid start ID for the interval");
-      return false;
-    }
+    if (range->first == StreamId::max()) return ctx.refuse("ERR invalid start ID for the interval");
     range->first = range->first.next();
   }
   if (!read_bound(ctx, last, kMaxSequence, &range->last, &excluded)) return false;
   if (excluded) {
-    if (range->last.is_zero()) {
-      ctx.reply.error("ERR invalid end ID for the interval");
-      return false;
-    }
+    if (range->last.is_zero()) return ctx.refuse("ERR invalid end ID for the interval");
     range->last = range->last.previous();
   }
   return true;
@@ -138,11 +130,10 @@ bool read_stream_references(ArgReader& words, StreamReferences* references, bool
 
 StreamTrimReader::Step StreamTrimReader::take_threshold(ArgReader& words, StreamTrim::By by) {
   words.next();
-  if (options_.given) {
-    ctx_.reply.error(
-        "ERR syntax error, MAXLEN and MINID options at the same time are not compatible");
-    return Step::kFailed;
-  }
+  if (options_.given)
+    return ctx_.refuse(
+        "ERR syntax error, MAXLEN and MINID options at the same time are not compatible",
+        Step::kFailed);
   options_.given = true;
   StreamTrim& trim = options_.trim;
   trim.by = by;
@@ -156,10 +147,7 @@ StreamTrimReader::Step StreamTrimReader::take_threshold(ArgReader& words, Stream
     return read_stream_id(ctx_, threshold, 0, &trim.min_id) ? Step::kTaken : Step::kFailed;
   int64_t length = 0;
   if (!ctx_.read_int64(threshold, &length)) return Step::kFailed;
-  if (length < 0) {
-    ctx_.reply.error("ERR The MAXLEN argument must be >= 0.");
-    return Step::kFailed;
-  }
+  if (length < 0) return ctx_.refuse("ERR The MAXLEN argument must be >= 0.", Step::kFailed);
   trim.max_length = static_cast<uint64_t>(length);
   return Step::kTaken;
 }
@@ -176,10 +164,7 @@ StreamTrimReader::Step StreamTrimReader::take(ArgReader& words) {
   if (!words.word("LIMIT", &text)) return Step::kNotMine;
   int64_t limit = 0;
   if (!ctx_.read_int64(text, &limit)) return Step::kFailed;
-  if (limit < 0) {
-    ctx_.reply.error("ERR The LIMIT argument must be >= 0.");
-    return Step::kFailed;
-  }
+  if (limit < 0) return ctx_.refuse("ERR The LIMIT argument must be >= 0.", Step::kFailed);
   options_.trim.limit = static_cast<uint64_t>(limit);
   limited_ = true;
   return Step::kTaken;
@@ -187,20 +172,14 @@ StreamTrimReader::Step StreamTrimReader::take(ArgReader& words) {
 
 bool StreamTrimReader::finish(StreamTrimOptions* options, bool must_trim) {
   StreamTrim& trim = options_.trim;
-  if (limited_ && !options_.given && trim.limit != 0) {
-    ctx_.reply.error(
+  if (limited_ && !options_.given && trim.limit != 0)
+    return ctx_.refuse(
         "ERR syntax error, LIMIT cannot be used without specifying a trimming strategy");
-    return false;
-  }
-  if (must_trim && !options_.given) {
-    ctx_.reply.error("ERR syntax error, XTRIM must be called with a trimming strategy");
-    return false;
-  }
+  if (must_trim && !options_.given)
+    return ctx_.refuse("ERR syntax error, XTRIM must be called with a trimming strategy");
   // A propagated trim is exact but may keep its LIMIT.
-  if (limited_ && !trim.approximate && !ctx_.client.has(kClientInternal | kClientMaster)) {
-    ctx_.reply.error("ERR syntax error, LIMIT cannot be used without the special ~ option");
-    return false;
-  }
+  if (limited_ && !trim.approximate && !ctx_.client.has(kClientInternal | kClientMaster))
+    return ctx_.refuse("ERR syntax error, LIMIT cannot be used without the special ~ option");
   if (trim.approximate && !limited_) {
     // The size of a hundred full nodes, at most kMax.
     constexpr uint64_t kNodes = 100;
@@ -259,10 +238,8 @@ bool read_counted_ids(CommandContext& ctx, ArgReader& words, Arguments* ids) {
   constexpr std::string_view kNotPositive = "ERR Number of IDs must be a positive integer";
   int64_t count = 0;
   if (!ctx.read_int64_in(words.next(), 1, INT64_MAX, &count, kNotPositive)) return false;
-  if (static_cast<uint64_t>(count) > words.left()) {
-    ctx.reply.error("ERR The `numids` parameter must match the number of arguments");
-    return false;
-  }
+  if (static_cast<uint64_t>(count) > words.left())
+    return ctx.refuse("ERR The `numids` parameter must match the number of arguments");
   *ids = words.rest().first(static_cast<size_t>(count));
   for (size_t i = 0; i < ids->size(); ++i) words.next();
   return true;

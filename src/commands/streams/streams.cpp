@@ -52,10 +52,8 @@ bool read_add_options(CommandContext& ctx, ArgReader& words, AddRequest* request
     }
     // What is propagated has the id that was chosen.
     if (request->producer.given() && !ctx.client.has(kClientInternal | kClientMaster) &&
-        is_stream_id(words.peek())) {
-      ctx.reply.error("ERR syntax error, IDMP/IDMPAUTO can be used only with auto-generated IDs");
-      return false;
-    }
+        is_stream_id(words.peek()))
+      return ctx.refuse("ERR syntax error, IDMP/IDMPAUTO can be used only with auto-generated IDs");
     return read_new_stream_id(ctx, words.next(), &request->id, &request->form) &&
            trim.finish(&request->trim);
   }
@@ -70,20 +68,17 @@ bool read_add_request(CommandContext& ctx, AddRequest* request) {
     ctx.wrong_arity();
     return false;
   }
-  if (request->form == IdForm::kWhole && request->id.is_zero()) {
-    ctx.reply.error("ERR The ID specified in XADD must be greater than 0-0");
-    return false;
-  }
+  if (request->form == IdForm::kWhole && request->id.is_zero())
+    return ctx.refuse("ERR The ID specified in XADD must be greater than 0-0");
   return true;
 }
 
 // The new entry's id; nothing, with the error sent, when there is no valid one.
 std::optional<StreamId> id_for(CommandContext& ctx, const Stream& stream,
                                const AddRequest& request) {
-  if (stream.last_id() == StreamId::max()) {
-    ctx.reply.error("ERR The stream has exhausted the last possible ID, unable to add more items");
-    return std::nullopt;
-  }
+  if (stream.last_id() == StreamId::max())
+    return ctx.refuse("ERR The stream has exhausted the last possible ID, unable to add more items",
+                      std::nullopt);
   std::optional<StreamId> id;
   switch (request.form) {
     case IdForm::kAutomatic:
@@ -231,23 +226,19 @@ struct SetIdRequest {
 };
 
 bool read_set_id_request(CommandContext& ctx, SetIdRequest* request) {
-  const auto refuse = [&](std::string_view error) {
-    ctx.reply.error(error);
-    return false;
-  };
   if (!read_stream_id(ctx, ctx.args[2], 0, &request->id)) return false;
   for (ArgReader options(ctx.args, 3); options.more();) {
     std::string_view text;
     if (options.word("ENTRIESADDED", &text)) {
       int64_t count = 0;
       if (!ctx.read_int64(text, &count)) return false;
-      if (count < 0) return refuse("ERR entries_added must be positive");
+      if (count < 0) return ctx.refuse("ERR entries_added must be positive");
       request->entries_added = count;
     } else if (options.word("MAXDELETEDID", &text)) {
       StreamId id;
       if (!read_stream_id(ctx, text, 0, &id)) return false;
       if (request->id < id)
-        return refuse(
+        return ctx.refuse(
             "ERR The ID specified in XSETID is smaller than the provided max_deleted_entry_id");
       request->max_deleted = id;
     } else {

@@ -13,10 +13,8 @@ namespace {
 
 // Sends the error when the offset is out of range.
 bool check_offset(CommandContext& ctx, bool is_number, int64_t position, uint64_t* offset) {
-  if (!is_number || position < 0 || position / 8 >= ctx.server.settings().proto_max_bulk_len) {
-    ctx.reply.error("ERR bit offset is not an integer or out of range");
-    return false;
-  }
+  if (!is_number || position < 0 || position / 8 >= ctx.server.settings().proto_max_bulk_len)
+    return ctx.refuse("ERR bit offset is not an integer or out of range");
   *offset = static_cast<uint64_t>(position);
   return true;
 }

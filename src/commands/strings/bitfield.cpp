@@ -81,8 +81,7 @@ bool read_overflow(CommandContext& ctx, std::string_view word, Overflow* overflo
   } else if (is_word(word, "FAIL")) {
     *overflow = Overflow::kFail;
   } else {
-    ctx.reply.error("ERR Invalid OVERFLOW type specified");
-    return false;
+    return ctx.refuse("ERR Invalid OVERFLOW type specified");
   }
   return true;
 }
@@ -93,12 +92,10 @@ bool read_operands(CommandContext& ctx, ArgReader& words, FieldOperation* operat
     ctx.syntax_error();
     return false;
   }
-  if (!operation->type.read(words.next())) {
-    ctx.reply.error(
+  if (!operation->type.read(words.next()))
+    return ctx.refuse(
         "ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not supported but "
         "i64 is.");
-    return false;
-  }
   return read_field_offset(ctx, words.next(), operation->type.bits, &operation->offset) &&
          (!operation->writes() || ctx.read_int64(words.next(), &operation->argument));
 }
@@ -193,7 +190,7 @@ void bitfield_ro(CommandContext& ctx) {
 // --- Rows ----------------------------------------------------------------------------------------
 
 // The key counts as read-only only if all operations can be parsed and all are GET.
-bool find_bitfield_keys(Words words, std::vector<KeyReference>* out) {
+bool find_bitfield_keys(Arguments words, std::vector<KeyReference>* out) {
   uint32_t flags = kKeyReadOnly | kKeyAccess;
   for (ArgReader reader(words, 2); reader.more();) {
     std::string_view overflow;

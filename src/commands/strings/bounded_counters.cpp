@@ -64,10 +64,8 @@ bool IncrexRequest::read(CommandContext& ctx) {
     ctx.syntax_error();
     return false;
   }
-  if (only_without_deadline && !has_expiration) {
-    ctx.reply.error("ERR ENX flag requires an expiration");
-    return false;
-  }
+  if (only_without_deadline && !has_expiration)
+    return ctx.refuse("ERR ENX flag requires an expiration");
   return true;
 }
 
@@ -103,10 +101,8 @@ struct IntegerKind {
     }
     if (!saturate) return true;
     const Number bound = exact < lower ? lower : upper;
-    if (__builtin_sub_overflow(bound, value, increment)) {
-      ctx.reply.error("ERR applied increment would overflow");
-      return false;
-    }
+    if (__builtin_sub_overflow(bound, value, increment))
+      return ctx.refuse("ERR applied increment would overflow");
     *sum = bound;
     return true;
   }
@@ -127,8 +123,7 @@ struct RealKind {
   static bool read(CommandContext& ctx, std::string_view text, Number* value,
                    std::string_view error) {
     if (base::parse_long_double(text, value)) return true;
-    ctx.reply.error(error.empty() ? "ERR value is not a valid float" : error);
-    return false;
+    return ctx.refuse(error.empty() ? "ERR value is not a valid float" : error);
   }
   static std::string not_a_number(std::string_view name) {
     return "ERR " + std::string(name) + " is not a valid float";
@@ -153,10 +148,7 @@ struct RealKind {
     const Number reached = std::clamp(exact, kLowest, kHighest);
     const Number bound = std::max(lower, std::min(upper, reached));
     *increment = bound - value;
-    if (!std::isfinite(*increment)) {
-      ctx.reply.error("ERR applied increment would be Infinity");
-      return false;
-    }
+    if (!std::isfinite(*increment)) return ctx.refuse("ERR applied increment would be Infinity");
     *sum = bound;
     return true;
   }

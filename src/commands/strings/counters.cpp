@@ -56,8 +56,7 @@ void decrby(CommandContext& ctx) {
 
 bool read_float(CommandContext& ctx, std::string_view text, long double* value) {
   if (base::parse_long_double(text, value)) return true;
-  ctx.reply.error("ERR value is not a valid float");
-  return false;
+  return ctx.refuse("ERR value is not a valid float");
 }
 
 void incrbyfloat(CommandContext& ctx) {

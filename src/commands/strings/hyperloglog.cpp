@@ -2,7 +2,6 @@
 // commands PFDEBUG and PFSELFTEST.
 #include <cmath>
 #include <cstring>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,8 +35,7 @@ std::optional<std::string_view> bytes_at(CommandContext& ctx, const KeyRef& ref,
   if (!ctx.is_string(ref)) return std::nullopt;
   const std::string_view bytes = ref->string(scratch);
   if (HyperLogLog::is_one(bytes)) return bytes;
-  ctx.reply.error("WRONGTYPE Key is not a valid HyperLogLog string value.");
-  return std::nullopt;
+  return ctx.refuse("WRONGTYPE Key is not a valid HyperLogLog string value.", std::nullopt);
 }
 
 void corrupt(CommandContext& ctx) {

@@ -145,10 +145,8 @@ struct LcsOptions {
         return false;
       }
     }
-    if (ranges && length) {
-      ctx.reply.error("ERR If you want both the length and indexes, please just use IDX.");
-      return false;
-    }
+    if (ranges && length)
+      return ctx.refuse("ERR If you want both the length and indexes, please just use IDX.");
     return true;
   }
 };

@@ -79,8 +79,8 @@ void digest(CommandContext& ctx) {
 // --- Rows ---------------------------------------------------------------------------------------
 
 // Without a condition DELEX does not read the value.
-bool find_delex_keys(Words words, std::vector<KeyReference>* out) {
-  const Words options = words.subspan(2);
+bool find_delex_keys(Arguments words, std::vector<KeyReference>* out) {
+  const Arguments options = words.subspan(2);
   const bool reads = std::any_of(options.begin(), options.end(), ValueCondition::is_name);
   out->push_back({1, (reads ? kKeyReadWrite : kKeyRemove) | kKeyDelete});
   return true;

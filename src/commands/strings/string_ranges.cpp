@@ -21,8 +21,7 @@ bool may_grow(CommandContext& ctx, size_t size, size_t more) {
   size_t total;
   const auto limit = static_cast<size_t>(ctx.server.settings().proto_max_bulk_len);
   if (!__builtin_add_overflow(size, more, &total) && total <= limit) return true;
-  ctx.reply.error("ERR string exceeds maximum allowed size (proto-max-bulk-len)");
-  return false;
+  return ctx.refuse("ERR string exceeds maximum allowed size (proto-max-bulk-len)");
 }
 
 void append(CommandContext& ctx) {

@@ -254,7 +254,7 @@ void getex(CommandContext& ctx) {
 // --- Rows ---------------------------------------------------------------------------------------
 
 // Without GET the old value is not read; the compare-and-set conditions do read it.
-bool find_set_keys(Words words, std::vector<KeyReference>* out) {
+bool find_set_keys(Arguments words, std::vector<KeyReference>* out) {
   uint32_t flags = kKeyOverwrite | kKeyUpdate;
   for (const std::string_view word : words.subspan(3)) {
     if (is_word(word, "GET")) {

@@ -43,10 +43,8 @@ bool ValueCondition::check(CommandContext& ctx, const store::Entry& entry, bool*
     *holds = (value == operand_) == (kind_ == Kind::kEqual);
     return true;
   }
-  if (operand_.size() != kDigestDigits) {
-    ctx.reply.error("ERR must be exactly 16 hexadecimal characters");
-    return false;
-  }
+  if (operand_.size() != kDigestDigits)
+    return ctx.refuse("ERR must be exactly 16 hexadecimal characters");
   char digest[kDigestDigits];
   write_digest(value, digest);
   const bool equal = base::equal_ignoring_case({digest, kDigestDigits}, operand_);

@@ -80,13 +80,13 @@ bool read_conditions(CommandContext& ctx, Arguments words,
                      std::vector<LabelCondition>* conditions) {
   for (const std::string_view word : words) {
     LabelCondition condition;
-    if (!parse_condition(word, &condition)) return fail(ctx, "ERR TSDB: failed parsing labels");
+    if (!parse_condition(word, &condition)) return ctx.refuse("ERR TSDB: failed parsing labels");
     conditions->push_back(std::move(condition));
   }
   const bool has_matcher =
       std::any_of(conditions->begin(), conditions->end(),
                   [](const LabelCondition& condition) { return condition.is_matcher(); });
-  return has_matcher || fail(ctx, "ERR TSDB: please provide at least one matcher");
+  return has_matcher || ctx.refuse("ERR TSDB: please provide at least one matcher");
 }
 
 // Keys may have expired and not been removed yet, or may be in a hidden slot.
@@ -107,9 +107,9 @@ bool may_read(CommandContext& ctx, const std::vector<const TimeSeries*>& selecte
   const bool may = std::all_of(selected.begin(), selected.end(), [&](const TimeSeries* series) {
     return ctx.client.user->may_read_key(series->key());
   });
-  return may || fail(ctx,
-                     "NOPERM TSDB: current user doesn't have read permission to one or more keys "
-                     "that match the specified filter");
+  return may || ctx.refuse(
+                    "NOPERM TSDB: current user doesn't have read permission to one or more keys "
+                    "that match the specified filter");
 }
 
 // --- Labels in replies --------------------------------------------------------------------------
@@ -134,13 +134,13 @@ bool read_wanted_labels(CommandContext& ctx, WantedLabels* wanted) {
   const auto at = find_word(words, "SELECTED_LABELS");
   if (!at.has_value()) return true;
   if (wanted->all)
-    return fail(ctx, "ERR TSDB: cannot accept WITHLABELS and SELECT_LABELS together");
+    return ctx.refuse("ERR TSDB: cannot accept WITHLABELS and SELECT_LABELS together");
   for (size_t i = *at + 1; i < ctx.args.size() && !ends_selected_labels(ctx.args[i]); ++i)
     wanted->selected.push_back(ctx.args[i]);
   if (wanted->selected.size() > kMostSelected)
-    return fail(ctx, "ERR TSDB: reached max size for SELECT_LABELS");
+    return ctx.refuse("ERR TSDB: reached max size for SELECT_LABELS");
   return !wanted->selected.empty() ||
-         fail(ctx, "ERR TSDB: SELECT_LABELS should have at least 1 parameter");
+         ctx.refuse("ERR TSDB: SELECT_LABELS should have at least 1 parameter");
 }
 
 void begin_labels(CommandContext& ctx, size_t count) {
@@ -219,12 +219,12 @@ bool read_group(CommandContext& ctx, size_t at, MultiRequest* request) {
   request->group_label = ctx.args[at + 1];
   const auto reducer = store::aggregation_of(ctx.args[at + 3]);
   if (!reducer.has_value() || !is_reducer(*reducer))
-    return fail(ctx, "ERR TSDB: Invalid reducer type");
+    return ctx.refuse("ERR TSDB: Invalid reducer type");
   request->reducer = *reducer;
   if (request->range.query.aggregations.size() > 1)
-    return fail(ctx, "ERR TSDB: GROUPBY is not allowed when multiple aggregators are specified");
+    return ctx.refuse("ERR TSDB: GROUPBY is not allowed when multiple aggregators are specified");
   if (request->leaves_out_empty || is_excluding)
-    return fail(ctx, "ERR TSDB: EXCLUDEEMPTY is not allowed with GROUPBY");
+    return ctx.refuse("ERR TSDB: EXCLUDEEMPTY is not allowed with GROUPBY");
   return true;
 }
 
@@ -232,10 +232,10 @@ bool read_multi(CommandContext& ctx, bool backwards, MultiRequest* request) {
   if (!read_range(ctx, 1, backwards, &request->range) || !read_wanted_labels(ctx, &request->labels))
     return false;
   const auto filter = find_word(ctx.args, "FILTER");
-  if (!filter.has_value()) return fail(ctx, "ERR TSDB: missing FILTER argument");
+  if (!filter.has_value()) return ctx.refuse("ERR TSDB: missing FILTER argument");
   const auto group = find_word(ctx.args, "GROUPBY", *filter);
   const size_t end = group.value_or(ctx.args.size());
-  if (end == *filter + 1) return fail(ctx, "ERR TSDB: missing labels for filter argument");
+  if (end == *filter + 1) return ctx.refuse("ERR TSDB: missing labels for filter argument");
   request->leaves_out_empty = find_word(before_filter(ctx.args), "EXCLUDEEMPTY").has_value();
   const Arguments words = ctx.args.subspan(*filter + 1, end - *filter - 1);
   if (!read_conditions(ctx, words, &request->conditions)) return false;

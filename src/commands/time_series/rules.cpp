@@ -25,15 +25,15 @@ bool read_rule(CommandContext& ctx, CompactionRule* rule) {
     return false;
   }
   if (!base::parse_int64(ctx.args[5], &rule->bucket_ms))
-    return fail(ctx, "ERR TSDB: Couldn't parse AGGREGATION");
+    return ctx.refuse("ERR TSDB: Couldn't parse AGGREGATION");
   std::vector<store::Aggregation> aggregations;
-  if (const auto error = parse_aggregations(ctx.args[4], &aggregations)) return fail(ctx, *error);
-  if (rule->bucket_ms <= 0) return fail(ctx, "ERR TSDB: bucketDuration must be greater than zero");
+  if (const auto error = parse_aggregations(ctx.args[4], &aggregations)) return ctx.refuse(*error);
+  if (rule->bucket_ms <= 0) return ctx.refuse("ERR TSDB: bucketDuration must be greater than zero");
   if (aggregations.size() != 1)
-    return fail(ctx, "ERR TSDB: CREATERULE requires exactly one aggregation type");
+    return ctx.refuse("ERR TSDB: CREATERULE requires exactly one aggregation type");
   rule->aggregator = Aggregator(aggregations[0]);
   if (ctx.args.size() == 7 && (!base::parse_int64(ctx.args[6], &rule->align) || rule->align < 0))
-    return fail(ctx, "ERR TSDB: Couldn't parse alignTimestamp");
+    return ctx.refuse("ERR TSDB: Couldn't parse alignTimestamp");
   return true;
 }
 

@@ -113,10 +113,7 @@ bool add_of_batch(CommandContext& ctx, std::string_view timestamp, BatchItem* it
       !read_timestamp(ctx, timestamp, &item->sample.timestamp))
     return false;
   const KeyRef ref = ctx.db.find_for_write(item->key);
-  if (!ref || ref->type() != TimeSeries::kType) {
-    ctx.reply.error(kNoSeries);
-    return false;
-  }
+  if (!ref || ref->type() != TimeSeries::kType) return ctx.refuse(kNoSeries);
   auto& series = value_of<TimeSeries>(ref);
   const Added added = add_sample(ctx, series, item->sample, policy_of(ctx, series));
   reply_added(ctx, series, item->sample, added);
@@ -150,7 +147,7 @@ void ts_madd(CommandContext& ctx) {
 
 bool read_change(CommandContext& ctx, double* change) {
   return base::parse_double(ctx.args[2], change) ||
-         fail(ctx, "ERR TSDB: invalid increase/decrease value");
+         ctx.refuse("ERR TSDB: invalid increase/decrease value");
 }
 
 // TIMESTAMP's, or the time of the request.
@@ -161,7 +158,7 @@ bool read_change_time(CommandContext& ctx, int64_t* timestamp, bool* is_given) {
     *timestamp = ctx.now_ms();
     return true;
   }
-  if (*at + 1 >= ctx.args.size()) return fail(ctx, "ERR TSDB: invalid timestamp");
+  if (*at + 1 >= ctx.args.size()) return ctx.refuse("ERR TSDB: invalid timestamp");
   return read_timestamp(ctx, ctx.args[*at + 1], timestamp);
 }
 
@@ -264,7 +261,7 @@ bool read_request(CommandContext& ctx, ReadRequest* request) {
   const std::string_view from = request->from;
   if (from != "-" && from != "+" && from != "$" &&
       (!base::parse_int64(from, &timestamp) || timestamp < 0))
-    return fail(ctx, "TSDB: invalid timestamp");
+    return ctx.refuse("TSDB: invalid timestamp");
   for (ArgReader args(ctx.args, 3); args.more();) {
     std::string_view text;
     if (args.left() >= 3 && args.word("BLOCK", &text)) {
@@ -272,23 +269,24 @@ bool read_request(CommandContext& ctx, ReadRequest* request) {
       // The reference says the same of a second number that is none.
       if (!base::parse_int64(text, &request->wait_ms) || request->wait_ms < 0 ||
           !base::parse_int64(least, &request->least))
-        return fail(ctx, "TSDB: BLOCK milliseconds must be a non-negative integer");
-      if (request->least <= 0) return fail(ctx, "TSDB: BLOCK min_count must be a positive integer");
+        return ctx.refuse("TSDB: BLOCK milliseconds must be a non-negative integer");
+      if (request->least <= 0)
+        return ctx.refuse("TSDB: BLOCK min_count must be a positive integer");
       request->waits = true;
     } else if (args.word("MAX_COUNT", &text)) {
       if (!base::parse_int64(text, &request->most) || request->most <= 0)
-        return fail(ctx, "TSDB: MAX_COUNT must be a positive integer");
+        return ctx.refuse("TSDB: MAX_COUNT must be a positive integer");
     } else {
       ctx.wrong_arity();
       return false;
     }
   }
   if (request->waits && request->least > request->most)
-    return fail(ctx, "TSDB: BLOCK min_count must be <= MAX_COUNT");
+    return ctx.refuse("TSDB: BLOCK min_count must be <= MAX_COUNT");
   if (request->waits && ctx.client.has(kClientDenyBlocking))
-    return fail(ctx,
-                "TSDB: blocking TS.READ (with BLOCK) is not allowed inside MULTI, EVAL, or a "
-                "deny-blocking context");
+    return ctx.refuse(
+        "TSDB: blocking TS.READ (with BLOCK) is not allowed inside MULTI, EVAL, or a "
+        "deny-blocking context");
   return true;
 }
 

@@ -18,12 +18,6 @@
 
 namespace latchkey::commands {
 
-// Sends the error. Always false.
-inline bool fail(server::CommandContext& ctx, std::string_view error) {
-  ctx.reply.error(error);
-  return false;
-}
-
 // The position of the word among the arguments from `from` on; nothing when it is not there.
 std::optional<size_t> find_word(server::Arguments args, std::string_view upper_case_word,
                                 size_t from = 1);

@@ -46,10 +46,7 @@ bool read_query(CommandContext& ctx, const VectorSet& set, ArgReader& args, Ques
   std::string_view name;
   if (args.word("ELE", &name)) {
     const VectorElement* element = set.find(name);
-    if (element == nullptr) {
-      ctx.reply.error("ERR element not found in set");
-      return false;
-    }
+    if (element == nullptr) return ctx.refuse("ERR element not found in set");
     question->components = set.components(*element);
     return true;
   }
@@ -79,11 +76,9 @@ bool read_filter(CommandContext& ctx, std::string_view text, Question* question)
   const bool is_current = ctx.server.edition().has({8, 12});
   base::Result<AttributeFilter, size_t> filter = AttributeFilter::parse(
       text, is_current ? store::FilterSyntax::kCurrent : store::FilterSyntax::kBeforeRedis812);
-  if (!filter) {
-    ctx.reply.error("ERR syntax error in FILTER expression near: " +
-                    std::string(text.substr(filter.error())));
-    return false;
-  }
+  if (!filter)
+    return ctx.refuse("ERR syntax error in FILTER expression near: " +
+                      std::string(text.substr(filter.error())));
   question->filter = *std::move(filter);
   return true;
 }
@@ -121,13 +116,9 @@ bool read_options(CommandContext& ctx, ArgReader& args, Question* question) {
       is_read = read_filter(ctx, text, question);
     } else if (args.word("EPSILON", &text)) {
       is_read = ctx.read_double(text, &question->epsilon, "ERR invalid EPSILON");
-      if (is_read && question->epsilon <= 0) {
-        ctx.reply.error("ERR invalid EPSILON");
-        return false;
-      }
+      if (is_read && question->epsilon <= 0) return ctx.refuse("ERR invalid EPSILON");
     } else {
-      ctx.reply.error("ERR syntax error in VSIM command");
-      return false;
+      return ctx.refuse("ERR syntax error in VSIM command");
     }
   }
   return is_read;

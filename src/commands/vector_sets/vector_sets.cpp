@@ -32,8 +32,7 @@ void changed(CommandContext& ctx) {
 // False with an error sent. Only a very large proto-max-bulk-len lets such texts come.
 bool is_short_enough(CommandContext& ctx, std::string_view text) {
   if (text.size() <= VectorSet::kLongestText) return true;
-  ctx.reply.error("ERR string exceeds maximum allowed size");
-  return false;
+  return ctx.refuse("ERR string exceeds maximum allowed size");
 }
 
 std::optional<std::string_view> unless_empty(std::string_view text) {
@@ -76,8 +75,7 @@ bool read_options(CommandContext& ctx, ArgReader& args, Addition* addition) {
     } else if (args.word("SETATTR", &text)) {
       addition->attributes = text;
     } else {
-      ctx.reply.error("ERR invalid option after element");
-      return false;
+      return ctx.refuse("ERR invalid option after element");
     }
   }
   return true;
@@ -107,24 +105,18 @@ bool read_addition(CommandContext& ctx, Addition* addition) {
       is_reduced ? static_cast<size_t>(reduced) : addition->components.size();
   addition->shape.input_dimensions = is_reduced ? addition->components.size() : 0;
   if (addition->shape.dimensions * addition->shape.input_dimensions >
-      VectorSet::kMaxNewMatrixComponents) {
-    ctx.reply.error("ERR projection is too large");
-    return false;
-  }
+      VectorSet::kMaxNewMatrixComponents)
+    return ctx.refuse("ERR projection is too large");
   addition->name = args.next();
   return read_options(ctx, args, addition);
 }
 
 // Whether the set keeps vectors as the request does. False with an error sent.
 bool has_form(CommandContext& ctx, const VectorSet& set, const VectorSet::Shape& shape) {
-  if (shape.quantization != set.quantization()) {
-    ctx.reply.error("ERR asked quantization mismatch with existing vector set");
-    return false;
-  }
-  if (shape.links != set.graph().links_per_level()) {
-    ctx.reply.error("ERR asked M value mismatch with existing vector set");
-    return false;
-  }
+  if (shape.quantization != set.quantization())
+    return ctx.refuse("ERR asked quantization mismatch with existing vector set");
+  if (shape.links != set.graph().links_per_level())
+    return ctx.refuse("ERR asked M value mismatch with existing vector set");
   return true;
 }
 
@@ -355,8 +347,7 @@ bool read_bound(CommandContext& ctx, std::string_view text, std::string_view whi
   bound->is_unbounded = text == "-" || text == "+";
   if (bound->is_unbounded) return true;
   if (text.size() < 2 || (text[0] != '[' && text[0] != '(')) {
-    ctx.reply.error("ERR invalid " + std::string(which) + " range format");
-    return false;
+    return ctx.refuse("ERR invalid " + std::string(which) + " range format");
   }
   bound->is_inclusive = text[0] == '[';
   bound->name = text.substr(1);

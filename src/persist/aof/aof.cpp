@@ -3,13 +3,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/file.h"
+#include "base/time_units.h"
 #include "server/client/client.h"
 #include "server/command/command_context.h"
 #include "server/command/dispatcher.h"
@@ -27,7 +28,6 @@ namespace {
 
 constexpr int kMaxTries = 10;
 constexpr int64_t kTryAgainMs = 1000;
-constexpr double kMicroseconds = 1'000'000;
 
 // Whether a unit of propagated commands is open whose changes are in the dataset already: of a
 // transaction or script, or of a request that has propagated something. A base that is forked now
@@ -122,14 +122,14 @@ Loading::Result Aof::load_timed(const AofManifest& manifest, const std::string& 
   if (result != Loading::Result::kDone) return result;
   server_.log().logf(
       base::LogLevel::kNotice, "DB loaded from append only file: %.3f seconds",
-      static_cast<double>(server_.clock().monotonic_us() - started_us) / kMicroseconds);
+      static_cast<double>(server_.clock().monotonic_us() - started_us) / base::kUsPerSecond);
   return result;
 }
 
 bool Aof::reload(LoadingFigures& figures) {
   if (state_ == State::kOn) file_.flush(AppendOnlyFile::Wait::kForDisk);
   if (!directory_.load()) return false;
-  forget_dataset(server_);
+  clear_dataset(server_);
   return load_files(directory_.manifest(), directory_.path_of(""), figures) ==
          Loading::Result::kDone;
 }
@@ -166,7 +166,7 @@ Loading::Result Aof::load_files(const AofManifest& manifest, const std::string& 
     const int64_t took_us = server_.clock().monotonic_us() - started_us;
     log.logf(base::LogLevel::kNotice, "DB loaded from %s file %s: %.3f seconds",
              is_base ? "base" : "incr", file.name.c_str(),
-             static_cast<double>(took_us) / kMicroseconds);
+             static_cast<double>(took_us) / base::kUsPerSecond);
   }
   if (result == AofLoader::Result::kStopped) return Loading::Result::kStopped;
   if (result == AofLoader::Result::kFailed) return Loading::Result::kFailed;

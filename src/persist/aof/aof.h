@@ -10,7 +10,8 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <vector>
+#include <string_view>
+#include <utility>
 
 #include "base/result.h"
 #include "base/worker.h"

@@ -1,5 +1,5 @@
 // BGREWRITEAOF, WAITAOF, and the DEBUG subcommands for the append-only file.
-#include <cstdlib>
+#include <span>
 #include <string>
 
 #include "persist/loading.h"
@@ -30,7 +30,7 @@ void debug_loadaof(CommandContext& ctx) {
   Persistence& persistence = server.layer<Persistence>();
   if (!persistence.aof().reload(persistence.loading().figures()))
     return ctx.reply.error("ERR Error trying to load the AOF files, check server logs.");
-  persistence.snapshots().forget_changes();
+  persistence.snapshots().reset_changes();
   server.log().notice("Append Only File loaded by DEBUG LOADAOF");
   ctx.reply.ok();
 }

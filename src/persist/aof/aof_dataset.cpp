@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/text/number.h"
+#include "base/time_units.h"
 #include "persist/aof/append_only_file.h"
 #include "persist/aof/request_writer.h"
 #include "persist/rdb/dump_payload.h"
@@ -247,8 +248,7 @@ void write_key_as_requests(ByteSink& sink, const Entry& entry, int version) {
 
 bool write_dataset_as_requests(ByteSink& sink, server::Server& server,
                                const AofDatasetOptions& options) {
-  constexpr int64_t kMsPerSecond = 1000;
-  if (options.timestamp) sink.write(aof_timestamp(server.now_ms() / kMsPerSecond));
+  if (options.timestamp) sink.write(aof_timestamp(server.now_ms() / base::kMsPerSecond));
   const int version = server.edition().rdb_version();
   RequestWriter writer(sink);
   if (server.functions() != nullptr) {

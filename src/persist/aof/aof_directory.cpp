@@ -62,7 +62,7 @@ void AofDirectory::remove_all() {
   std::vector<AofFile> named = manifest_.take_history();
   if (manifest_.base()) named.push_back(*manifest_.base());
   named.insert(named.end(), manifest_.increments().begin(), manifest_.increments().end());
-  // The manifest first: without it, nobody takes the rest for a dataset.
+  // The manifest first: without it the other files are not loaded as a dataset.
   files.remove(manifest_path());
   for (const AofFile& file : named) files.remove(path_of(file.name));
   rmdir(path_beside(server_.settings().appenddirname).c_str());
@@ -96,7 +96,7 @@ bool AofDirectory::load() {
   }
   if (!is_there(path_of(manifest_name()))) {
     log.debug("The AOF manifest file " + manifest_name() + " doesn't exist");
-    leave_what_is_there();
+    number_after_existing_files();
     return true;
   }
   const auto text =
@@ -112,7 +112,7 @@ bool AofDirectory::load() {
   return false;
 }
 
-void AofDirectory::leave_what_is_there() {
+void AofDirectory::number_after_existing_files() {
   std::error_code error;
   size_t files = 0;
   bool any_writes = false;

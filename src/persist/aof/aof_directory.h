@@ -79,9 +79,9 @@ class AofDirectory {
   enum class Saved : uint8_t { kYes, kNo, kNotSynced };
   Saved save(const AofManifest& manifest) const;
   void restore_manifest();
-  // Whoever has lost the manifest alone may still need the files that it named: new ones are
-  // numbered after them.
-  void leave_what_is_there();
+  // Numbers new files after those in the directory: where only the manifest was lost, its files may
+  // still be needed.
+  void number_after_existing_files();
 
   server::Server& server_;
   base::Worker& worker_;

@@ -184,7 +184,7 @@ const std::string& AofManifest::add_increment(int64_t start_offset) {
   return increments_.back().name;
 }
 
-// Their order is all that their numbers say, whatever numbers their names have.
+// The sequence numbers only give the order; they need not be those in the names.
 void AofManifest::renumber_increments() {
   increment_sequence_ = 0;
   for (AofFile& file : increments_) file.sequence = ++increment_sequence_;

@@ -1,7 +1,6 @@
 #include "persist/aof/aof_rewrite.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/time_units.h"
 #include "persist/aof/aof_dataset.h"
 #include "persist/disk_faults.h"
 #include "persist/key_delay.h"
@@ -24,7 +24,6 @@ namespace {
 constexpr mode_t kFileMode = 0644;
 constexpr uint64_t kFailuresBeforeDelay = 3;
 constexpr int64_t kMaxDelayMinutes = 60;
-constexpr int64_t kMicroseconds = 1'000'000;
 
 bool write_dataset_to(ByteSink& sink, server::Server& server, ChildProgress* progress) {
   const server::ConfigValues& settings = server.settings();
@@ -110,7 +109,7 @@ std::string AofRewrite::temporary_increment() const {
 }
 
 int64_t AofRewrite::now_s() const {
-  return server_.clock().wall_us() / kMicroseconds;
+  return server_.clock().wall_us() / base::kUsPerSecond;
 }
 
 // --- Beginning -----------------------------------------------------------------------------------

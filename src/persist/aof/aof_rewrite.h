@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "persist/aof/aof_directory.h"
 #include "persist/aof/append_only_file.h"

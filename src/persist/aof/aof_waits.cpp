@@ -1,7 +1,6 @@
 #include "persist/aof/aof_waits.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "persist/aof/aof.h"
 #include "server/client/client.h"

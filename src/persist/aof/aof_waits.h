@@ -1,10 +1,11 @@
-// Clients that wait for their writes to be on disks (WAITAOF): this server's, and those of its
+// WAITAOF: clients that wait until their writes are on the disk of this server, or on the disks of
 // replicas.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "server/command/command_context.h"
@@ -28,10 +29,10 @@ class AofWaits {
 
   // WAITAOF.
   void command(server::CommandContext& ctx);
-  // Replies to clients for whom there are enough copies; to be called when something has been
+  // Replies to clients whose writes are on enough disks; to be called when something has been
   // synced, here or by a replica. Linear in the clients that wait.
   void serve();
-  // Replies an error to those who wait for this server's disk: there is no file any more.
+  // Replies an error to clients that wait for this server's disk: there is no file any more.
   void refuse();
 
  private:

@@ -1,13 +1,14 @@
 #include "persist/aof/append_only_file.h"
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <string_view>
 #include <utility>
 
 #include "base/cycle_clock.h"
 #include "base/free_if_large.h"
+#include "base/time_units.h"
 #include "persist/disk_faults.h"
 #include "server/client/client.h"
 #include "server/command/dispatcher.h"
@@ -26,8 +27,6 @@ constexpr size_t kMaxKeptBytes = 256 * 1024;
 constexpr int64_t kMaxPostponedMs = 2000;
 constexpr std::string_view kSolved = "AOF write error looks solved, Redis can write again.";
 constexpr int64_t kErrorLogIntervalS = 30;
-constexpr int64_t kMsPerSecond = 1000;
-constexpr int64_t kUsPerMs = 1000;
 
 // Descriptors that the system cannot sync (a pipe, a device) count as synced.
 bool sync_data(base::FileSystem& files, int descriptor) {
@@ -47,10 +46,9 @@ ssize_t write_all(base::FileSystem& files, int descriptor, std::string_view byte
 }
 
 void pause_us(int64_t duration_us) {
-  constexpr int64_t kUsPerSecond = 1'000'000;
   timespec pause{};
-  pause.tv_sec = static_cast<time_t>(duration_us / kUsPerSecond);
-  pause.tv_nsec = static_cast<long>(duration_us % kUsPerSecond * 1000);
+  pause.tv_sec = static_cast<time_t>(duration_us / base::kUsPerSecond);
+  pause.tv_nsec = static_cast<long>(duration_us % base::kUsPerSecond * base::kNsPerUs);
   nanosleep(&pause, nullptr);
 }
 
@@ -69,7 +67,7 @@ AppendOnlyFile::AppendOnlyFile(server::Server& server, base::Worker& worker,
   encoder_.select_before_multi(!server.edition().has({7, 2}));
   if (!fatal_) fatal_ = [] { std::_Exit(1); };
   if (server.loop() != nullptr)
-    waker_ = std::make_unique<net::Waker>(*server.loop(), [this] { look_at_worker(); });
+    waker_ = std::make_unique<net::Waker>(*server.loop(), [this] { apply_worker_results(); });
 }
 
 AppendOnlyFile::~AppendOnlyFile() {
@@ -114,7 +112,7 @@ void AppendOnlyFile::open(int descriptor, uint64_t size) {
   suspended_ = false;
   file_bytes_ = size;
   synced_file_bytes_ = size;
-  last_sync_s_ = now_ms() / kMsPerSecond;
+  last_sync_s_ = now_ms() / base::kMsPerSecond;
   encoder_.forget_database();
 }
 
@@ -171,7 +169,7 @@ void AppendOnlyFile::on_propagated(std::span<const server::PropagatedCommand> un
   }
   if (!is_open()) return;
   if (server_.settings().aof_timestamp_enabled) {
-    const int64_t now_s = server_.now_ms() / kMsPerSecond;
+    const int64_t now_s = server_.now_ms() / base::kMsPerSecond;
     if (now_s > annotated_s_) buffer_.append(aof_timestamp(annotated_s_ = now_s));
   }
   encoder_.append(unit, &buffer_);
@@ -181,18 +179,18 @@ void AppendOnlyFile::on_propagated(std::span<const server::PropagatedCommand> un
 void AppendOnlyFile::flush(Wait wait) {
   if (!is_open()) return;
   if (suspended_ || (buffer_.empty() && !needs_sync())) {
-    look_at_worker();
+    apply_worker_results();
     return;
   }
   const uint64_t started = base::CycleClock::ticks();
   if (buffer_.empty() || (!must_wait(wait) && write_buffer())) sync_if_due();
   flush_ticks_ += base::CycleClock::ticks() - started;
-  look_at_worker();
+  apply_worker_results();
 }
 
 void AppendOnlyFile::tick() {
   if (postponed_since_ms_ != 0 || write_failed_ || needs_sync()) flush();
-  look_at_worker();
+  apply_worker_results();
 }
 
 bool AppendOnlyFile::must_wait(Wait wait) {
@@ -224,7 +222,7 @@ bool AppendOnlyFile::write_buffer() {
   const int error = injected != 0 ? injected : errno;
   note_write_latency(base::CycleClock::ticks() - started);
   if (written != static_cast<ssize_t>(buffer_.size())) {
-    take_back_failed_write(written, error);
+    truncate_failed_write(written, error);
     return false;
   }
   if (write_failed_) {
@@ -248,9 +246,9 @@ void AppendOnlyFile::note_write_latency(uint64_t ticks) {
   } else if (child_running_ && child_running_()) {
     event = "aof-write-active-child";
   }
-  const int64_t latency_ms = server_.cycle_clock().to_us(ticks) / kUsPerMs;
-  monitor.add(event, latency_ms, server_.now_ms() / kMsPerSecond);
-  monitor.add("aof-write", latency_ms, server_.now_ms() / kMsPerSecond);
+  const int64_t latency_ms = server_.cycle_clock().to_us(ticks) / base::kUsPerMs;
+  monitor.add(event, latency_ms, server_.now_ms() / base::kMsPerSecond);
+  monitor.add("aof-write", latency_ms, server_.now_ms() / base::kMsPerSecond);
 }
 
 void AppendOnlyFile::count_written(size_t bytes) {
@@ -261,9 +259,9 @@ void AppendOnlyFile::count_written(size_t bytes) {
 
 // Truncates the partial write, so that the file does not end in the middle of a request; if that
 // fails, keeps the written part and later writes only the rest.
-void AppendOnlyFile::take_back_failed_write(ssize_t written, int error) {
+void AppendOnlyFile::truncate_failed_write(ssize_t written, int error) {
   base::Logger& log = server_.log();
-  const int64_t now_s = now_ms() / kMsPerSecond;
+  const int64_t now_s = now_ms() / base::kMsPerSecond;
   const bool say_it = now_s - last_error_logged_s_ > kErrorLogIntervalS;
   if (say_it) last_error_logged_s_ = now_s;
   if (written < 0) {
@@ -311,10 +309,10 @@ void AppendOnlyFile::sync_if_due() {
           strerror(errno) + ". Exiting...");
       fatal_();
     }
-    if (!failed_before) last_sync_s_ = now_ms() / kMsPerSecond;
+    if (!failed_before) last_sync_s_ = now_ms() / base::kMsPerSecond;
   }
   if (settings.appendfsync == AppendFsync::kEverysec || failed_before) {
-    const int64_t now_s = now_ms() / kMsPerSecond;
+    const int64_t now_s = now_ms() / base::kMsPerSecond;
     if (now_s <= last_sync_s_ || pending_syncs() != 0) return;
     last_sync_s_ = now_s;
     if (const int error = injected_sync_error(server_); error != 0) {
@@ -373,7 +371,7 @@ void AppendOnlyFile::confirm(bool on) {
   if (!on) set_synced_offset(kUnknownOffset);
 }
 
-void AppendOnlyFile::look_at_worker() {
+void AppendOnlyFile::apply_worker_results() {
   // Bytes of the stream that are not written to the file, such as pings of replicas, need no sync.
   // A job sets its error before it counts as done.
   if (confirming_ && is_open() && buffer_.empty() && pending_syncs() == 0 &&
@@ -382,8 +380,8 @@ void AppendOnlyFile::look_at_worker() {
     set_synced_offset(server_.replication_offset());
   }
   report_problem();
-  if (const int64_t offset = synced_offset(); offset != told_offset_) {
-    told_offset_ = offset;
+  if (const int64_t offset = synced_offset(); offset != reported_offset_) {
+    reported_offset_ = offset;
     if (synced_) synced_();
   }
 }
@@ -400,7 +398,7 @@ void AppendOnlyFile::report_problem() {
 }
 
 int64_t AppendOnlyFile::now_ms() const {
-  return server_.clock().wall_us() / 1000;
+  return server_.clock().wall_us() / base::kUsPerMs;
 }
 
 }  // namespace latchkey::persist

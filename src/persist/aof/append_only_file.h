@@ -19,7 +19,7 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/file_system.h"
@@ -147,12 +147,12 @@ class AppendOnlyFile final : public server::PropagationSink {
   bool write_buffer();
   void note_write_latency(uint64_t ticks);
   void count_written(size_t bytes);
-  void take_back_failed_write(ssize_t written, int error);
+  void truncate_failed_write(ssize_t written, int error);
   void sync_if_due();
   void sync_in_background(int descriptor, bool and_close);
   static bool sync_files(base::FileSystem& files, int descriptor, bool and_close, Shared& shared);
   // Applies the results of the worker's jobs and calls the callbacks on changes.
-  void look_at_worker();
+  void apply_worker_results();
   // Calls on_problem_changed's callback on a change.
   void report_problem();
   int64_t now_ms() const;
@@ -175,10 +175,10 @@ class AppendOnlyFile final : public server::PropagationSink {
   uint64_t file_bytes_ = 0;         // of the open file
   uint64_t synced_file_bytes_ = 0;  // a sync has at least been queued for these
   uint64_t dataset_bytes_ = 0;
-  int64_t written_offset_ = 0;  // replication offset of the last write
-  int64_t told_offset_ = 0;     // offset of the last on_synced call
-  int64_t annotated_s_ = 0;     // Unix time of the last annotation
-  int64_t last_sync_s_ = 0;     // Unix time
+  int64_t written_offset_ = 0;   // replication offset of the last write
+  int64_t reported_offset_ = 0;  // offset of the last on_synced call
+  int64_t annotated_s_ = 0;      // Unix time of the last annotation
+  int64_t last_sync_s_ = 0;      // Unix time
   int64_t postponed_since_ms_ = 0;
   int64_t last_error_logged_s_ = 0;
   bool write_failed_ = false;

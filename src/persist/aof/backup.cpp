@@ -1,7 +1,6 @@
 #include "persist/aof/backup.h"
 
 #include <dirent.h>
-#include <sys/stat.h>
 
 #include <cerrno>
 #include <cstring>
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "base/file.h"
+#include "base/time_units.h"
 #include "server/command/command_context.h"
 #include "server/server.h"
 
@@ -20,7 +20,6 @@ using namespace server;
 namespace {
 
 constexpr mode_t kDirectoryMode = 0755;
-constexpr int64_t kMicroseconds = 1'000'000;
 
 // True also when it cannot be read.
 bool has_files(const std::string& directory) {
@@ -52,7 +51,7 @@ std::string Backup::path_of(const std::string& name) const {
 }
 
 int64_t Backup::now_s() const {
-  return server_.clock().wall_us() / kMicroseconds;
+  return server_.clock().wall_us() / base::kUsPerSecond;
 }
 
 // --- Its course ---------------------------------------------------------------------------------

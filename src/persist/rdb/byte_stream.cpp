@@ -27,7 +27,7 @@ bool ByteSink::write_through(std::string_view bytes) {
   if (error_ != 0) return false;
   if (bytes.empty()) return true;
   error_ = put(bytes);
-  handed_on_ += bytes.size();
+  put_bytes_ += bytes.size();
   return error_ == 0;
 }
 

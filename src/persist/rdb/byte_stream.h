@@ -20,6 +20,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/blob.h"
@@ -66,7 +67,7 @@ class ByteSink {
     if (error_ == 0) error_ = error;
   }
 
-  uint64_t bytes_written() const { return handed_on_ + used_; }
+  uint64_t bytes_written() const { return put_bytes_ + used_; }
   // Computes the checksum of all bytes from this call on.
   void enable_checksum() {
     summed_ = used_;
@@ -90,7 +91,7 @@ class ByteSink {
   size_t used_ = 0;
   size_t summed_ = 0;  // bytes of the buffer that the checksum covers
   std::unique_ptr<char[]> buffer_;
-  uint64_t handed_on_ = 0;
+  uint64_t put_bytes_ = 0;
   uint64_t checksum_ = 0;
   bool summing_ = false;
   int error_ = 0;

@@ -1,7 +1,8 @@
 #include "persist/rdb/rdb_array.h"
 
 #include <memory>
-#include <string>
+#include <string_view>
+#include <utility>
 
 #include "persist/rdb/module_parts.h"
 #include "store/value/array.h"

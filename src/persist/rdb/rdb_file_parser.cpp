@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "base/time_units.h"
 #include "persist/rdb/rdb_header.h"
 #include "persist/rdb_slot_import.h"
 
@@ -78,7 +79,7 @@ bool RdbFileParser::parse_deadline(RdbOpcode opcode) {
   } else {
     int32_t seconds;
     if (!reader_.raw(&seconds, sizeof seconds)) return false;
-    deadline_ms = int64_t{seconds} * 1000;
+    deadline_ms = int64_t{seconds} * base::kMsPerSecond;
   }
   handler_.deadline_read(deadline_ms);
   return true;

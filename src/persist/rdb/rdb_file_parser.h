@@ -1,5 +1,5 @@
-// The opcodes of an RDB file, between its header and its end: who loads a file and who only checks
-// it read them in the same way.
+// Parses the opcodes of an RDB file, between its header and its end. The loader and redis-check-rdb
+// share it.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace latchkey::persist {
 
-// Gets what a file holds, in its order. Functions that return a bool end the parsing by false; why
-// is theirs to remember. Views last as long as the call.
+// Receives the contents of a file in their order. A function that returns false ends the parsing;
+// the handler keeps the reason. Views are valid during the call.
 class RdbFileHandler {
  public:
   virtual ~RdbFileHandler() = default;
@@ -22,7 +22,7 @@ class RdbFileHandler {
   virtual void deadline_read(int64_t deadline_ms) = 0;
   virtual void idle_time_read(uint64_t /*seconds*/) {}
   virtual void frequency_read(uint8_t /*frequency*/) {}
-  // A key of that type begins, which may be none that is known. Reads it and its value.
+  // A key of that type begins; the type may be unknown. Reads the key and its value.
   virtual bool key_begins(uint8_t type) = 0;
 
   virtual void aux_field_read(std::string_view name, std::string_view value) = 0;
@@ -31,7 +31,7 @@ class RdbFileHandler {
   virtual bool pre_release_functions_begin() = 0;
   // Data of a module, which is not a key's. Reads what follows the module's number.
   virtual bool module_aux_begins(uint64_t module) = 0;
-  // Not the number of a type either, whatever the version.
+  // The byte is the number of a type in no version either.
   virtual bool unknown_opcode_read(uint8_t opcode) = 0;
   // At the end of files of versions that have a checksum. `computed` is zero unless the source
   // computes it; `stored` is zero in files without.

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/time_units.h"
 #include "persist/rdb/rdb_file.h"
 #include "persist/rdb/rdb_file_parser.h"
 #include "persist/rdb/rdb_header.h"
@@ -217,7 +218,8 @@ void DatasetReader::note_aux(const std::string& name, const std::string& value) 
   } else if (name == "valkey-ver") {
     log.notice("Loading RDB produced by Valkey version " + value);
   } else if (name == "ctime") {
-    const int64_t age = server_.now_ms() / 1000 - std::strtoll(value.c_str(), nullptr, 10);
+    const int64_t age =
+        server_.now_ms() / base::kMsPerSecond - std::strtoll(value.c_str(), nullptr, 10);
     log.logf(base::LogLevel::kNotice, "RDB age %" PRId64 " seconds", std::max<int64_t>(age, 0));
   } else if (name == "used-mem") {
     const auto bytes = static_cast<double>(std::strtoll(value.c_str(), nullptr, 10));

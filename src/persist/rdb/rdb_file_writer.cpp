@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/prefetch.h"
+#include "base/time_units.h"
 #include "persist/rdb/rdb_file.h"
 #include "persist/rdb/rdb_primitives.h"
 #include "persist/rdb/rdb_values.h"
@@ -57,7 +58,7 @@ void write_aux_fields(RdbWriter& writer, server::Server& server, const WriteOpti
   const server::Edition& edition = server.edition();
   write_aux(writer, edition.is_valkey() ? "valkey-ver" : "redis-ver", edition.version());
   write_aux(writer, "redis-bits", "64");
-  write_aux(writer, "ctime", std::to_string(server.now_ms() / 1000));
+  write_aux(writer, "ctime", std::to_string(server.now_ms() / base::kMsPerSecond));
   write_aux(writer, "used-mem", std::to_string(server.used_memory()));
   for (const auto& [name, value] : options.aux) write_aux(writer, name, value);
   write_aux(writer, "aof-base", options.is_aof_preamble ? "1" : "0");

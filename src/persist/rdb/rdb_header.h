@@ -19,8 +19,8 @@ inline constexpr size_t kRdbSignatureBytes = 6;
 bool begins_like_rdb(std::string_view first_bytes);
 
 // Tells the reader the version. Fails when the bytes end (the error is empty), or when they are not
-// the header of a version that can be read (the error says so). newest: of Redis's versions the
-// last that is read; any_later: versions that nobody has heard of are tried too.
+// the header of a version that can be read (the error says so). newest: the last of Redis's
+// versions that is accepted; any_later: later, unknown versions are accepted too.
 base::Result<> read_rdb_header(RdbReader& reader, int newest = kNewestRdbVersion,
                                bool any_later = false);
 

@@ -1,9 +1,9 @@
 #include "persist/rdb/rdb_sketches.h"
 
-#include <cmath>
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>

@@ -4,8 +4,10 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <limits>
+#include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>

@@ -8,7 +8,6 @@
 //     pair:     length (1, or 0xFE and 4) | key | length | unused (1) | value | unused bytes
 #pragma once
 
-#include <functional>
 #include <span>
 
 #include "store/encoding/listpack.h"

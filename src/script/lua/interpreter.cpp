@@ -184,7 +184,7 @@ base::Result<int> Interpreter::compile(std::string_view code) {
   if (*translated != code && load(code)) return luaL_ref(lua_, LUA_REGISTRYINDEX);
   std::string error = plain_compile_error(text_at(lua_, -1), chunk_name_);
   lua_pop(lua_, 1);
-  if (memory_.take_refused()) starve();
+  if (memory_.take_refused()) require_full_collection();
   collect_garbage();
   return base::fail(std::move(error));
 }
@@ -235,8 +235,8 @@ bool Interpreter::run(int function, int arguments) {
                      ? static_cast<const char*>(stack_end_) + kKeptStack
                      : static_cast<char*>(__builtin_frame_address(0)) - own_stack_ + kKeptStack;
   // Garbage of earlier scripts must not count against the limit of this one.
-  if (memory_.left() < memory_.used() && memory_.handed_out() - collected_at_ > memory_.left() / 4)
-      [[unlikely]]
+  if (memory_.left() < memory_.used() &&
+      memory_.total_allocated() - collected_at_ > memory_.left() / 4) [[unlikely]]
     collect_all();
   lua_rawgeti(lua_, LUA_REGISTRYINDEX, function);
   if (arguments > 0) lua_insert(lua_, -1 - arguments);
@@ -251,8 +251,8 @@ bool Interpreter::run(int function, int arguments) {
   if (tuned_) [[unlikely]]
     reset_collector();
   if (memory_.take_refused()) [[unlikely]] {
-    doubt();
-    starve();
+    require_probe();
+    require_full_collection();
   }
   if (stopped_with_ == nullptr) [[likely]]
     return succeeded;
@@ -288,7 +288,7 @@ void Interpreter::raise_stack_overflow(lua_State* lua) {
 
 void Interpreter::stop(lua_State* lua, const char* error) {
   stopped_with_ = error;
-  doubt();
+  require_probe();
   push_error_table(lua, error);
   lua_error(lua);
   __builtin_unreachable();
@@ -353,20 +353,20 @@ void Interpreter::collect_some(int kilobytes) {
   lua_gc(lua_, LUA_GCSTEP, kilobytes);
 }
 
-void Interpreter::starve() {
-  starved_ = true;
+void Interpreter::require_full_collection() {
+  full_collection_due_ = true;
   collect_from_ = 0;
 }
 
 bool Interpreter::collect_slice() {
   if (running_) return false;
-  if (starved_) [[unlikely]] {
-    starved_ = false;
+  if (full_collection_due_) [[unlikely]] {
+    full_collection_due_ = false;
     collect_all();
     return true;
   }
   if (cycles_left_ == 0) {
-    collected_at_ = memory_.handed_out();
+    collected_at_ = memory_.total_allocated();
     collect_from_ = 0;
     cycles_left_ = 2;
   }
@@ -376,7 +376,7 @@ bool Interpreter::collect_slice() {
 
 void Interpreter::collect_all() {
   lua_gc(lua_, LUA_GCCOLLECT, 0);
-  collected_at_ = memory_.handed_out();
+  collected_at_ = memory_.total_allocated();
   cycles_left_ = 0;
   collected();
 }

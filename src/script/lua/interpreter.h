@@ -82,8 +82,8 @@ class Interpreter {
   bool run(int function, int arguments = 0);
   // Pops the error that run() left.
   ScriptError take_error();
-  // Does about as much of the garbage collector's work at once as so much memory needs. On its own
-  // it would wait until twice as much memory is used.
+  // Does the garbage collector's work for about that much memory at once. On its own the collector
+  // would wait until twice as much memory is used.
   void collect_some(int kilobytes);
   // Pops everything that a run left on the stack.
   void clear_stack();
@@ -140,15 +140,16 @@ class Interpreter {
   // The same for functions that no error may leave: false when the run is being stopped. The caller
   // must then return soon and call pass_on_stop().
   bool poll_quietly(lua_State* lua);
-  // Called after an event that LuaJIT may not survive: is_sound() then runs its test.
-  void doubt() { doubted_ = true; }
+  // Called after an event that may have damaged LuaJIT's state: is_sound() then runs its test
+  // program.
+  void require_probe() { needs_probe_ = true; }
   // Whether programs still run correctly and can be interrupted. To be called before each use, with
   // nothing running and no hook set; an interpreter that is not sound must be replaced. Costs a
-  // test of a flag; after doubt() it runs a small program, which takes microseconds.
+  // test of a flag; after require_probe() it runs a small program, which takes microseconds.
   bool is_sound() {
-    if (doubted_) [[unlikely]]
-      doubted_ = !passes_probe();
-    return !doubted_;
+    if (needs_probe_) [[unlikely]]
+      needs_probe_ = !passes_probe();
+    return !needs_probe_;
   }
 
   // --- Memory ----------------------------------------------------------------------------------
@@ -160,7 +161,7 @@ class Interpreter {
   // Does a part of the collector's work if enough was allocated since the last collection. False
   // when there is nothing to do. Usually takes a few milliseconds, but does a whole collection
   // after memory was refused; with nothing to do it costs a test.
-  bool collect_garbage() { return memory_.handed_out() >= collect_from_ && collect_slice(); }
+  bool collect_garbage() { return memory_.total_allocated() >= collect_from_ && collect_slice(); }
   // Settings made by a script with collectgarbage() last until the end of the script.
   void collector_was_tuned() { tuned_ = true; }
 
@@ -182,7 +183,7 @@ class Interpreter {
   bool collect_slice();
   void collected();
   // Schedules a whole collection, after memory was refused.
-  void starve();
+  void require_full_collection();
   void reset_collector();
   void collect_all();
   // Tunes the collector to keep up with a script that comes near its limit.
@@ -218,12 +219,12 @@ class Interpreter {
   // Current depth of calls back into Lua.
   int calls_ = 0;
   const char* stopped_with_ = nullptr;
-  bool doubted_ = false;
+  bool needs_probe_ = false;
   bool running_ = false;
   bool tuned_ = false;
-  bool starved_ = false;  // memory was refused: a whole collection is due
-  // memory_.handed_out() when the last collection began, and its value from which collect_garbage()
-  // has something to do.
+  bool full_collection_due_ = false;  // memory was refused: a whole collection is due
+  // memory_.total_allocated() when the last collection began, and its value from which
+  // collect_garbage() has something to do.
   size_t collected_at_ = 0;
   size_t collect_from_ = kWorthCollecting;
   // Collector cycles that the current collection must still finish: the cycle that may have been

@@ -9,7 +9,6 @@
 // whatever else it has. Linear in the size of the text.
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <string_view>
 

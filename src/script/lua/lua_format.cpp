@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <cstring>
 #include <lua.hpp>
-#include <string>
 #include <string_view>
 
 #include "script/lua/lua_numbers.h"

@@ -21,7 +21,7 @@ class LuaMemory {
     if (new_size > old_size) {
       if (used_ > unlimited_up_to_ && refuses(new_size - old_size)) [[unlikely]]
         return refused(old_size, new_size);
-      handed_out_ += new_size - old_size;
+      total_allocated_ += new_size - old_size;
     }
     void* granted = std::realloc(block, new_size);
     return granted != nullptr ? granted : refused(old_size, new_size);
@@ -37,12 +37,12 @@ class LuaMemory {
   // Bytes held.
   size_t used() const { return used_; }
   // Bytes allocated since the beginning, including those freed again.
-  size_t handed_out() const { return handed_out_; }
+  size_t total_allocated() const { return total_allocated_; }
 
   // Bytes that may be held while the limit is enforced; 0: any number.
   void set_limit(size_t bytes) {
     limit_ = bytes;
-    look_from_here();
+    update_threshold();
   }
   // Bytes left within the limit, for memory outside of Lua that is used on a script's behalf.
   size_t left() const;
@@ -80,7 +80,7 @@ class LuaMemory {
   // until the next call. Negative: all.
   void grant_only(long requests) {
     granted_ = requests;
-    look_from_here();
+    update_threshold();
   }
 
  private:
@@ -92,18 +92,18 @@ class LuaMemory {
     unlimited_up_to_ = on ? enforced_from_ : SIZE_MAX;
     return std::exchange(enforced_, on);
   }
-  void look_from_here() {
+  void update_threshold() {
     enforced_from_ = limit_ != 0 ? limit_ / 2 : SIZE_MAX;
     if (granted_ >= 0) enforced_from_ = 0;
     enforce(enforced_);
   }
 
-  // Bytes that may be held without checking the limit: half of it, or SIZE_MAX while it is not
-  // enforced.
+  // Bytes that may be held without checking the limit: half of the limit, or SIZE_MAX while it is
+  // not enforced.
   size_t unlimited_up_to_ = SIZE_MAX;
   size_t enforced_from_ = SIZE_MAX;
   size_t used_ = 0;
-  size_t handed_out_ = 0;
+  size_t total_allocated_ = 0;
   size_t limit_ = 0;
   long granted_ = -1;
   bool enforced_ = false;

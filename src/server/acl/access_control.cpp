@@ -38,10 +38,10 @@ void take_password(const std::string& password, User* user) {
   if (!password.empty()) user->passwords.push_back(base::sha256_hex(password));
 }
 
-bool may_go_on_listening(const PubSub& pubsub, const Client& client, const User& user,
+bool may_stay_subscribed(const PubSub& pubsub, const Client& client, const User& user,
                          TopicKind kind) {
   for (const std::string& topic : pubsub.subscriptions(client, kind)) {
-    if (!user.may_hear(topic, kind == TopicKind::kPattern)) return false;
+    if (!user.may_subscribe(topic, kind == TopicKind::kPattern)) return false;
   }
   return true;
 }
@@ -129,7 +129,7 @@ void AccessControl::put(User user) {
   User& known = *it->second;
   const bool keeps_channels = known.keeps_channels_in(user);
   known = std::move(user);
-  if (!keeps_channels) close_eavesdroppers(known);
+  if (!keeps_channels) close_subscribers_without_right(known);
 }
 
 bool AccessControl::delete_user(std::string_view name) {
@@ -139,7 +139,7 @@ bool AccessControl::delete_user(std::string_view name) {
   users_.erase(it);
   server_.clients().for_each([&](Client& client) {
     if (client.user != gone) return;
-    become_stranger(client);
+    log_out(client);
     close(client);
   });
   return true;
@@ -154,13 +154,13 @@ void AccessControl::update_clients() {
   server_.clients().for_each([](Client& client) { update_rights(client); });
 }
 
-void AccessControl::close_eavesdroppers(const User& user) {
+void AccessControl::close_subscribers_without_right(const User& user) {
   const PubSub& pubsub = server_.pubsub();
   server_.clients().for_each([&](Client& client) {
     if (client.user.get() != &user || !client.has(kClientSubscribed)) return;
     for (const TopicKind kind :
          {TopicKind::kChannel, TopicKind::kPattern, TopicKind::kShardChannel}) {
-      if (!may_go_on_listening(pubsub, client, user, kind)) return close(client);
+      if (!may_stay_subscribed(pubsub, client, user, kind)) return close(client);
     }
   });
 }
@@ -227,7 +227,7 @@ std::string AccessControl::file_path() const {
 }
 
 base::Result<> AccessControl::load_file() {
-  // A pipe has told everything at start, and the server would wait for whoever writes to it.
+  // A pipe was read to its end at start, and the server would wait for another writer.
   return load_file_within({.pipe_patience_ms = 0});
 }
 
@@ -295,7 +295,7 @@ std::optional<Refusal> AccessControl::check(Client& client, const Command& comma
                                             Denial::Context context) {
   if (client.user == nullptr) return std::nullopt;
   Place place{.database = client.database, .databases = server_.database_count()};
-  // What is being queued will run where the queued requests lead.
+  // A request that is being queued will run in the database that the queued requests select.
   const bool queues = context == Denial::Context::kMulti && client.transaction != nullptr &&
                       !server_.dispatcher().in_nested_call();
   if (queues && client.transaction->database >= 0) place.database = client.transaction->database;

@@ -8,7 +8,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,7 +45,7 @@ class AccessControl {
   std::shared_ptr<const User> find(std::string_view name) const;
   const std::shared_ptr<User>& default_user() const { return default_; }
   // Whether new connections are the default user without a password.
-  bool admits_everybody() const { return default_->enabled && default_->needs_no_password; }
+  bool admits_without_login() const { return default_->enabled && default_->needs_no_password; }
 
   // ACL SETUSER: applies all rules, or none. The error is the reply's text after "ERR ".
   base::Result<> set_user(std::string_view name, Arguments rules);
@@ -94,7 +93,7 @@ class AccessControl {
   // Updates the rights of all connected clients after users have changed.
   void update_clients();
   // Closes the user's clients that have a subscription its rules forbid.
-  void close_eavesdroppers(const User& user);
+  void close_subscribers_without_right(const User& user);
   void close(Client& client);
   void record(Client& client, Denial denial);
   std::vector<std::string> configuration_lines() const;

@@ -12,7 +12,7 @@ namespace latchkey::server::acl {
 
 // The users of a file that holds `text`. The error is all that is wrong with its lines, each with
 // `name` and the line's number before it. Linear in the text; a rule for a command or a category
-// looks at all commands.
+// visits all commands.
 base::Result<std::vector<User>> read_acl_file(const RuleContext& context, std::string_view name,
                                               std::string_view text);
 

@@ -26,7 +26,7 @@ bool CommandRules::allows_as_such(uint32_t id) const {
   return (bits_[at] >> (id % kBitsOfWord) & 1) != 0;
 }
 
-bool CommandRules::allows(const Command& command, Words words) const {
+bool CommandRules::allows(const Command& command, Arguments words) const {
   if (allows_as_such(command.id)) return true;
   if (first_words_.empty() || command.parent != nullptr || words.size() < 2) return false;
   return std::any_of(first_words_.begin(), first_words_.end(), [&](const FirstWord& first) {

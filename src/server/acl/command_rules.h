@@ -16,9 +16,9 @@ namespace latchkey::server::acl {
 
 class CommandRules {
  public:
-  // REQUIRES: the request has the command's arity. Its words are looked at only when the command's
+  // REQUIRES: the request has the command's arity. Its words are read only when the command's
   // bit is not set.
-  bool allows(const Command& command, Words words) const;
+  bool allows(const Command& command, Arguments words) const;
   // Whether no request of any command can be refused.
   bool allows_everything() const;
 

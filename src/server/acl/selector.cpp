@@ -19,11 +19,11 @@ uint8_t access_of(uint32_t key_flags) {
   return access;
 }
 
-// The flags of a key by which its access is judged. The commands that the reference has as modules
-// do not tell what they do with the content of a key, so that this follows from what they may do.
+// The flags of a key that its access depends on. The rows of commands that the reference has as
+// modules do not say what they do with the content of a key: this follows from what they may do.
 uint32_t judged_flags(const Command& command, uint32_t key_flags) {
-  constexpr uint32_t kTells = kKeyAccess | kKeyInsert | kKeyDelete | kKeyUpdate;
-  if (!command.has(kModule) || (key_flags & kTells) != 0) return key_flags;
+  constexpr uint32_t kContentFlags = kKeyAccess | kKeyInsert | kKeyDelete | kKeyUpdate;
+  if (!command.has(kModule) || (key_flags & kContentFlags) != 0) return key_flags;
   if ((key_flags & (kKeyReadOnly | kKeyReadWrite)) != 0) key_flags |= kKeyAccess;
   if ((key_flags & kKeyReadOnly) == 0) key_flags |= kKeyUpdate;
   return key_flags;
@@ -39,15 +39,15 @@ void append_word(std::string* text, std::string_view prefix, std::string_view re
   text->append(prefix).append(rest);
 }
 
-// Whether a command works on what is in the client's database. Valkey's rule: whoever reads, writes
-// or belongs to the keyspace, and whoever names keys.
+// Whether a command uses the client's database. Valkey's rule: commands that read, write or are in
+// the category keyspace, and those that name keys.
 bool uses_own_database(const Command& command) {
   if (command.row->extras.databases.instead) return false;
   return (command.acl & (kAclRead | kAclWrite | kAclKeyspace)) != 0 || command.has_keys();
 }
 
 // Positions of the words that are numbers of databases.
-std::vector<size_t> database_words(const DatabaseWords& databases, Words words) {
+std::vector<size_t> database_words(const DatabaseWords& databases, Arguments words) {
   std::vector<size_t> positions;
   for (size_t i = databases.first; i < size_t{databases.first} + databases.count; ++i) {
     if (i < words.size()) positions.push_back(i);
@@ -141,7 +141,7 @@ bool Selector::allows_database(int number) const {
 
 std::optional<Refusal> Selector::check_databases(CheckedRequest& request) const {
   const Command& command = request.command();
-  const Words words = request.words();
+  const Arguments words = request.words();
   const DatabaseWords& databases = command.row->extras.databases;
   const Place place = request.place();
   if (uses_own_database(command) && !allows_database(place.database))
@@ -172,7 +172,7 @@ bool Selector::reads_key(std::string_view key) const {
 
 std::optional<Refusal> Selector::check(CheckedRequest& request) const {
   const Command& command = request.command();
-  const Words words = request.words();
+  const Arguments words = request.words();
   if (!all_databases_) {
     if (auto refusal = check_databases(request)) return refusal;
   }

@@ -35,16 +35,16 @@ struct Place {
 class CheckedRequest {
  public:
   // Command and words must outlive it. A request without the command's arity has no keys.
-  CheckedRequest(const Command& command, Words words, Place place)
+  CheckedRequest(const Command& command, Arguments words, Place place)
       : command_(command), words_(words), place_(place) {}
   const Command& command() const { return command_; }
-  Words words() const { return words_; }
+  Arguments words() const { return words_; }
   Place place() const { return place_; }
   const std::vector<KeyReference>& keys();
 
  private:
   const Command& command_;
-  Words words_;
+  Arguments words_;
   Place place_;
   bool keys_found_ = false;
   std::vector<KeyReference> keys_;

@@ -16,8 +16,8 @@ bool equal_digests(std::string_view left, std::string_view right) {
   return difference == 0;
 }
 
-// Whether `left` was refused in a later check than `right`, or at a later word of the same check.
-bool comes_further(const Refusal& left, const Refusal& right) {
+// Whether `left` was refused by a later check than `right`, or for a later word by the same check.
+bool was_refused_later(const Refusal& left, const Refusal& right) {
   return left.what != right.what ? left.what > right.what : left.position > right.position;
 }
 
@@ -45,18 +45,18 @@ bool User::may_do_everything() const {
   return any_selector([](const Selector& selector) { return selector.allows_everything(); });
 }
 
-std::optional<Refusal> User::check(const Command& command, Words words, Place place) const {
+std::optional<Refusal> User::check(const Command& command, Arguments words, Place place) const {
   CheckedRequest request(command, words, place);
   std::optional<Refusal> furthest;
   const bool permitted = any_selector([&](const Selector& selector) {
     const auto refusal = selector.check(request);
-    if (refusal && (!furthest || comes_further(*refusal, *furthest))) furthest = refusal;
+    if (refusal && (!furthest || was_refused_later(*refusal, *furthest))) furthest = refusal;
     return !refusal;
   });
   return permitted ? std::nullopt : furthest;
 }
 
-bool User::may_read_all_keys(const Command& command, Words words, Place place) const {
+bool User::may_read_all_keys(const Command& command, Arguments words, Place place) const {
   CheckedRequest request(command, words, place);
   return any_selector([&](const Selector& selector) {
     return selector.reads_all_keys() && !selector.check(request);
@@ -67,7 +67,7 @@ bool User::may_read_key(std::string_view key) const {
   return any_selector([&](const Selector& selector) { return selector.reads_key(key); });
 }
 
-bool User::may_hear(std::string_view channel, bool is_pattern) const {
+bool User::may_subscribe(std::string_view channel, bool is_pattern) const {
   return any_selector(
       [&](const Selector& selector) { return selector.allows_channel(channel, is_pattern); });
 }
@@ -79,7 +79,7 @@ bool User::keeps_channels_in(const User& other) const {
   return !any_selector([&](const Selector& selector) {
     const auto& channels = selector.channels();
     return std::any_of(channels.begin(), channels.end(), [&](const NamePattern& channel) {
-      return !other.may_hear(channel.text, /*is_pattern=*/true);
+      return !other.may_subscribe(channel.text, /*is_pattern=*/true);
     });
   });
 }

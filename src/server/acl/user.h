@@ -40,12 +40,12 @@ class User {
   bool may_do_everything() const;
   // Nothing when one of the selectors allows the request; otherwise the refusal of the selector
   // whose check came furthest.
-  std::optional<Refusal> check(const Command& command, Words words, Place place = {}) const;
+  std::optional<Refusal> check(const Command& command, Arguments words, Place place = {}) const;
   // Whether one selector allows the request and reads of all keys.
-  bool may_read_all_keys(const Command& command, Words words, Place place) const;
+  bool may_read_all_keys(const Command& command, Arguments words, Place place) const;
   // Whether one selector allows to read the key, for commands that find keys by what they hold.
   bool may_read_key(std::string_view key) const;
-  bool may_hear(std::string_view channel, bool is_pattern) const;
+  bool may_subscribe(std::string_view channel, bool is_pattern) const;
   // Whether `other` may use all channels of this user, as far as comparing their rules shows.
   bool keeps_channels_in(const User& other) const;
 

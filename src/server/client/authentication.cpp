@@ -12,7 +12,7 @@ namespace latchkey::server {
 
 void assume_default_user(Client& client) {
   client.user = client.server.access().default_user();
-  client.authenticated = client.server.access().admits_everybody();
+  client.authenticated = client.server.access().admits_without_login();
   update_rights(client);
 }
 
@@ -62,7 +62,7 @@ void authenticate_by_certificate(Client& client) {
     server.log().verbose("TLS: No matching user found in certificate SAN URI fields");
 }
 
-void become_stranger(Client& client) {
+void log_out(Client& client) {
   client.user = client.server.access().default_user();
   client.authenticated = false;
   update_rights(client);
@@ -70,7 +70,8 @@ void become_stranger(Client& client) {
 
 void update_rights(Client& client) {
   if (client.user == nullptr) return;
-  client.set(kClientNeedsAuth, !client.authenticated && !client.server.access().admits_everybody());
+  client.set(kClientNeedsAuth,
+             !client.authenticated && !client.server.access().admits_without_login());
   client.set(kClientRestricted, !client.user->may_do_everything());
 }
 

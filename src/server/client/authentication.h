@@ -18,12 +18,12 @@ bool authenticate(Client& client, std::string_view user, std::string_view passwo
                   std::string_view command);
 
 // The client's TLS handshake is over: makes it the user that its certificate names, if
-// tls-auth-clients-user asks for that. It stays who it is, with the refusal counted and logged,
-// when there is no such enabled user.
+// tls-auth-clients-user asks for that. When there is no such enabled user, its user stays, and the
+// refusal is counted and logged.
 void authenticate_by_certificate(Client& client);
 
 // Makes the client the default user, not authenticated.
-void become_stranger(Client& client);
+void log_out(Client& client);
 
 // Sets kClientNeedsAuth and kClientRestricted after the ACL rules have changed. A client that has
 // logged in, or never had to, is not logged out.

@@ -64,7 +64,7 @@ void Client::close() {
   server.enter();
   set(kClientClosing);
   if (has(kClientBlocked)) unblock(BlockEnd::kClosed);
-  leave_all();
+  unregister();
   if ((server.state() & kStateFaults) != 0) server.fault_injector().client_closed(*this);
   if (replica != nullptr) replica->closing();
   if (node != nullptr) node->closing();
@@ -74,7 +74,7 @@ void Client::close() {
   server.clients().remove(*this);
 }
 
-void Client::leave_all() {
+void Client::unregister() {
   server.watches().unwatch_all(*this);
   server.pubsub().unsubscribe_all(*this);
   server.monitors().remove(*this);
@@ -102,13 +102,13 @@ Client& Client::move_to(Server& target) {
   if (has(kClientTookLock) && server.lock_claims() != nullptr)
     server.lock_claims()->client_gone(*this);
   set(kClientTookLock, false);
-  for (const size_t size : moved_too) base::HeapAccount::hand_over(size);
+  for (const size_t size : moved_too) base::HeapAccount::transfer_out(size);
   // What was written stays with the connection.
   local_out_ = std::make_unique<resp::OutputBuffer>(server.buffer_pool());
   reply.set_out(*local_out_);
   connection_ = nullptr;
   target.refresh_clock();
-  for (const size_t size : moved_too) base::HeapAccount::take_over(size);
+  for (const size_t size : moved_too) base::HeapAccount::transfer_in(size);
   ++target.stats().connections_received;
   Client& moved = target.clients().add(connection);
   constexpr uint32_t kKept =

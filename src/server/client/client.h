@@ -12,8 +12,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "net/connection.h"
 #include "resp/output_buffer.h"
@@ -120,7 +118,7 @@ class Client final : public net::ConnectionHandler {
   uint32_t flags = 0;
   int database = 0;
   std::string name;
-  // Null until one is told.
+  // Null until CLIENT SETINFO.
   std::unique_ptr<ClientLibrary> library;
   // Null for clients that stand for the server itself or its master, and may do everything. Set
   // only by server/client/authentication.h.
@@ -205,10 +203,10 @@ class Client final : public net::ConnectionHandler {
   // Closes now (freed at the end of the turn), without sending pending output.
   void close();
 
-  // Leaves for another server of the process: closes here, and gives its connection to a new client
-  // there, which begins with what this one has not yet consumed. It keeps names and protocol, and
-  // is logged in as a new client is. Not to be called by a callback of the connection or within a
-  // request. REQUIRES: it has a connection, and is not suspended.
+  // Moves the connection to a new client of another server of the process, and closes this one. The
+  // new client begins with the input that this one has not consumed, has the same names and
+  // protocol, and is logged in as a new client is. Not to be called by a callback of the connection
+  // or within a request. REQUIRES: it has a connection, and is not suspended.
   Client& move_to(Server& target);
 
   // Suspends the reading of requests until unblock(). REQUIRES: not blocked.
@@ -234,9 +232,10 @@ class Client final : public net::ConnectionHandler {
   friend class ClientRegistry;
   void resume_soon();
   void disconnect();
-  // Has everything that knows of the client let go of it. A transaction that goes on when its
-  // client is gone may make it known again: so it is done again before the client is freed.
-  void leave_all();
+  // Removes the client from all registries (PubSub, Tracking, WatchRegistry, ...). Called again
+  // before the client is freed, because a transaction that goes on when its client is gone may
+  // register it again.
+  void unregister();
 };
 
 }  // namespace latchkey::server

@@ -32,9 +32,9 @@ class ClientEviction {
   // Called when the client closes.
   void forget(Client& client);
   // Measures the touched clients, then closes the largest while all together exceed the limit.
-  // Whether `current` is among them, the client whose code is on the stack, if any is.
+  // Returns whether `current` is among them: the client whose code is on the stack, if any.
   bool enforce(Client* current = nullptr);
-  // What those that were closed in this turn were being sent: freed when the loop says so.
+  // Bytes of pending output of clients closed in this turn; the loop frees them later.
   size_t leaving_bytes() const { return leaving_; }
 
  private:

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/text/text.h"
+#include "base/time_units.h"
 #include "server/acl/user.h"
 #include "server/client/client.h"
 #include "server/client/fieldsets.h"
@@ -124,8 +125,7 @@ bool is_one_printable_word(std::string_view text) {
 
 bool check_client_name(CommandContext& ctx, std::string_view name) {
   if (is_one_printable_word(name)) return true;
-  ctx.reply.error("ERR Client names cannot contain spaces, newlines or special characters.");
-  return false;
+  return ctx.refuse("ERR Client names cannot contain spaces, newlines or special characters.");
 }
 
 namespace {
@@ -178,8 +178,9 @@ std::string describe(Client& client, bool hides_names) {
       .add("laddr", client.local_address())
       .add("fd", connection != nullptr ? std::to_string(connection->descriptor()) : "-1")
       .add("name", name_or_not(client.name))
-      .add("age", static_cast<uint64_t>((now_ms - client.created_ms) / 1000))
-      .add("idle", static_cast<uint64_t>((now_ms - client.last_interaction_ms) / 1000))
+      .add("age", static_cast<uint64_t>((now_ms - client.created_ms) / base::kMsPerSecond))
+      .add("idle",
+           static_cast<uint64_t>((now_ms - client.last_interaction_ms) / base::kMsPerSecond))
       .add("flags", flag_letters(client))
       .add("capa", client.has(kClientRedirects) ? "r" : "")
       .add("db", static_cast<uint64_t>(client.database))

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/time_units.h"
 #include "server/client/output_limits.h"
 #include "server/client/replica_link.h"
 #include "server/server.h"
@@ -34,7 +35,7 @@ void ClientRegistry::free_removed() {
   std::erase_if(removed_, [](const auto& client) {
     // A suspended task may still be running a request of the client.
     if (client->has(kClientSuspended)) return false;
-    client->leave_all();
+    client->unregister();
     return true;
   });
 }
@@ -103,30 +104,30 @@ void ClientRegistry::end_waits_for_role() {
   });
 }
 
-void ClientRegistry::look_after_some() {
+void ClientRegistry::check_some() {
   const size_t count =
       std::min(clients_.size(),
                std::max(clients_.size() / static_cast<size_t>(server_.settings().hz), kMin));
   std::vector<uint64_t> ids;
   ids.reserve(count);
-  for (auto it = clients_.upper_bound(last_looked_after_); ids.size() < count; ++it) {
+  for (auto it = clients_.upper_bound(last_checked_); ids.size() < count; ++it) {
     if (it == clients_.end()) it = clients_.begin();
     ids.push_back(it->first);
   }
-  if (!ids.empty()) last_looked_after_ = ids.back();
+  if (!ids.empty()) last_checked_ = ids.back();
   for (const uint64_t id : ids) {
     if (Client* client = find(id); client != nullptr && client->connection() != nullptr)
-      look_after(*client);
+      check(*client);
   }
 }
 
 int64_t ClientRegistry::handshake_limit_ms() const {
   constexpr int64_t kLongest = 10'000;
-  const int64_t timeout_ms = int64_t{server_.settings().timeout} * 1000;
+  const int64_t timeout_ms = server_.settings().timeout * base::kMsPerSecond;
   return timeout_ms == 0 ? kLongest : std::min(timeout_ms, kLongest);
 }
 
-void ClientRegistry::look_after(Client& client) {
+void ClientRegistry::check(Client& client) {
   constexpr int64_t kIdleMs = 2000;
   net::Connection& connection = *client.connection();
   const uint64_t seen = std::exchange(client.seen_bytes_sent_, connection.bytes_sent());
@@ -139,7 +140,7 @@ void ClientRegistry::look_after(Client& client) {
     return client.on_handshake_failed("the TLS handshake takes too long");
   }
   const int64_t idle_ms = server_.machine_ms() - client.last_interaction_ms;
-  const int64_t limit_ms = int64_t{server_.settings().timeout} * 1000;
+  const int64_t limit_ms = server_.settings().timeout * base::kMsPerSecond;
   const bool exempt = client.has(kClientBlocked | kClientSuspended | kClientSubscribed |
                                  kClientMonitor | kClientReplica | kClientMaster) ||
                       (client.replica != nullptr && client.replica->may_be_idle());

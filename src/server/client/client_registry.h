@@ -66,19 +66,19 @@ class ClientRegistry {
 
   // Checks a share of the clients, at least kMin, so that each is checked once a second (`hz`):
   // closes idle ones (`timeout`) and those that do not read their replies
-  // (client-output-buffer-limit), and frees unused input buffers. Called at every tick.
-  void look_after_some();
+  // (client-output-buffer-limit), and frees unused input buffers. Called in each tick.
+  void check_some();
 
  private:
   static constexpr size_t kMin = 5;
-  void look_after(Client& client);
+  void check(Client& client);
   // How long a TLS handshake may take, in milliseconds: ten seconds, or `timeout` if that is less.
   int64_t handshake_limit_ms() const;
 
   Server& server_;
   uint64_t next_id_ = 1;
   size_t blocked_ = 0;
-  uint64_t last_looked_after_ = 0;  // client id
+  uint64_t last_checked_ = 0;  // client id
   std::map<uint64_t, std::unique_ptr<Client>> clients_;
   std::vector<std::unique_ptr<Client>> internal_;
   std::vector<std::unique_ptr<Client>> removed_;

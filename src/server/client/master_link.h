@@ -2,7 +2,6 @@
 // server's master. The client owns it.
 #pragma once
 
-#include <span>
 #include <string_view>
 
 namespace latchkey::server {

@@ -1,10 +1,11 @@
 #include "server/client/monitors.h"
 
-#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
 #include "base/text/escape.h"
+#include "base/time_units.h"
 #include "server/client/client.h"
 #include "server/client/output_limits.h"
 #include "server/command/command_table.h"
@@ -17,10 +18,9 @@ namespace {
 
 // "1700000000.000123"
 std::string seconds_text(int64_t time_us) {
-  constexpr int64_t kUsPerSecond = 1'000'000;
   constexpr size_t kFractionDigits = 6;
-  const std::string fraction = std::to_string(time_us % kUsPerSecond);
-  return std::to_string(time_us / kUsPerSecond) + "." +
+  const std::string fraction = std::to_string(time_us % base::kUsPerSecond);
+  return std::to_string(time_us / base::kUsPerSecond) + "." +
          std::string(kFractionDigits - fraction.size(), '0') + fraction;
 }
 

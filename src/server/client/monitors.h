@@ -6,7 +6,6 @@
 // nothing here is called.
 #pragma once
 
-#include <cstddef>
 #include <vector>
 
 #include "server/command/command_context.h"

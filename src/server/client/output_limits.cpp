@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/time_units.h"
 #include "server/client/client.h"
 #include "server/client/client_info.h"
 #include "server/client/node_link.h"
@@ -45,13 +46,13 @@ size_t always_allowed(const Client& client) {
 }
 
 // Valkey does not limit a client that logs out again.
-bool is_limited_without_login(const Client& client) {
+bool limits_unauthenticated(const Client& client) {
   return !client.has_logged_in || !client.server.edition().is_valkey_since({8, 1});
 }
 
 // A client that has not logged in gets at most a first buffer and an error.
-size_t most_without_login(Server& server) {
-  return server.debug_settings().strangers_get_no_buffer ? 0 : kMaxUnauthenticated;
+size_t max_unauthenticated_output(Server& server) {
+  return server.debug_settings().enforce_reply_list ? 0 : kMaxUnauthenticated;
 }
 
 }  // namespace
@@ -77,8 +78,8 @@ bool reply_is_lost(const Client& client) {
 void enforce_output_limit(Client& client) {
   const size_t pending = pending_bytes(client);
   Server& server = client.server;
-  const bool is_stranger = client.has(kClientNeedsAuth) && is_limited_without_login(client);
-  if (pending <= kFirstBuffer && !client.has(kClientOverLimit) && !is_stranger) {
+  const bool is_unauthenticated = client.has(kClientNeedsAuth) && limits_unauthenticated(client);
+  if (pending <= kFirstBuffer && !client.has(kClientOverLimit) && !is_unauthenticated) {
     client.soft_limit_since_ms = 0;
     return;
   }
@@ -88,10 +89,11 @@ void enforce_output_limit(Client& client) {
     client.soft_limit_since_ms = 0;
   } else if (client.soft_limit_since_ms == 0) {
     client.soft_limit_since_ms = server.machine_ms();
-  } else if (server.machine_ms() - client.soft_limit_since_ms > limit.soft_limit_seconds * 1000) {
+  } else if (server.machine_ms() - client.soft_limit_since_ms >
+             limit.soft_limit_seconds * base::kMsPerSecond) {
     exceeded = true;
   }
-  if (is_stranger && pending > most_without_login(server)) exceeded = true;
+  if (is_unauthenticated && pending > max_unauthenticated_output(server)) exceeded = true;
   if (!exceeded) return;
   server.log().warning("Client " + describe_for_log(client) +
                        " scheduled to be closed ASAP for overcoming of output buffer limits.");

@@ -41,8 +41,8 @@ void PauseControl::unpause(Reason reason) {
   recompute();
 }
 
-PauseControl::Holding PauseControl::holding() const {
-  Holding found;
+PauseControl::ActivePause PauseControl::active() const {
+  ActivePause found;
   for (size_t i = 0; i < pauses_.size(); ++i) {
     const Pause& pause = pauses_[i];
     const auto reason = static_cast<Reason>(i);

@@ -1,8 +1,8 @@
 // Pauses: for a while, commands (or only those that write) wait until the pause ends.
 //
 // CLIENT PAUSE, shutdown, failover and the handoff of slots each have a pause of their own; the
-// strongest of them holds.
-// During any pause keys do not expire either, so that the dataset does not change.
+// strongest of them is in force. During any pause keys do not expire either, so that the dataset
+// does not change.
 #pragma once
 
 #include <array>
@@ -29,24 +29,23 @@ class PauseControl {
   // whose master sets the data's time, that time stands still while the pause holds the stream up;
   // so the pause is also bounded by the machine's clock.
   void pause(Reason reason, Kind kind, int64_t until_ms);
-  // Ends the pause for that reason. When the strongest kind changes by it, the waiting clients go
-  // on, or wait again.
+  // Ends the pause for that reason. When this changes the strongest kind, the requests of the
+  // waiting clients run, or wait again.
   void unpause(Reason reason);
   // Ends the pauses whose time is over.
   void tick();
-  // The time that data lives in was set back by so much: what goes by it lasts as long as it would
+  // The data's clock was set back by so much: pauses that end by it last as long as they would
   // have.
   void clock_went_back(int64_t by_ms);
 
   Kind kind() const { return kind_; }
-  // The pause that holds requests up, if there is one: the strongest, of several such the one that
-  // lasts longest.
-  struct Holding {
+  // The pause that is in force, if there is one: the strongest; of equally strong ones the longest.
+  struct ActivePause {
     Kind kind = Kind::kNone;
     Reason reason = Reason::kClient;
     int64_t left_ms = 0;
   };
-  Holding holding() const;
+  ActivePause active() const;
   bool pauses_for(Reason reason) const {
     return pauses_[static_cast<size_t>(reason)].kind != Kind::kNone;
   }

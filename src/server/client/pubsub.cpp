@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <span>
-#include <utility>
 
 #include "base/blob.h"
 #include "resp/reply_builder.h"
@@ -79,11 +78,11 @@ void PubSub::close_shard_channels(const std::function<bool(std::string_view)>& c
   });
   for (const std::string& name : closing) {
     const Listeners listeners = topics_of(TopicKind::kShardChannel).find(name)->second.listeners;
-    for (Client* client : listeners) dismiss(*client, name);
+    for (Client* client : listeners) end_shard_subscription(*client, name);
   }
 }
 
-void PubSub::dismiss(Client& client, const std::string& channel) {
+void PubSub::end_shard_subscription(Client& client, const std::string& channel) {
   unsubscribe(client, TopicKind::kShardChannel, channel);
   client.flush_soon();
   resp::ReplyBuilder message(client.push_out());

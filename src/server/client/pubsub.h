@@ -3,7 +3,7 @@
 //
 // A message is encoded once for all subscribers of the same channel or pattern, and a long one is
 // sent by reference. A client that is being served receives it after its reply (Client::push_out),
-// others at once. Each message reaches another of the subscribers first. A client whose output
+// others at once. Each message is sent to another of the subscribers first. A client whose output
 // exceeds its limit receives no more, and is closed at its next flush.
 //
 // Costs: publishing, O(receivers + patterns with a subscriber); subscribing and unsubscribing, O(1)
@@ -103,15 +103,15 @@ class PubSub {
   Topics make_topics() const;
   static size_t bytes_of_subscription(const Topic& topic);
   void leave(Client& client, TopicKind kind, Topic& topic);
-  void dismiss(Client& client, const std::string& channel);
+  void end_shard_subscription(Client& client, const std::string& channel);
   size_t publish_to(const Listeners& listeners, Message& message, std::string_view type,
                     const std::string* pattern, std::string_view channel);
   void send(Client& client, const resp::OutputBuffer& encoded);
 
   Server& server_;
   PubSubRelay* relay_ = nullptr;
-  // Clients that wait for a lock by subscription race for it when they hear of its release: whoever
-  // were told last each time would starve.
+  // Clients that wait for a lock by subscription race for it when they receive the message of its
+  // release: one that always received it last would starve.
   base::TakeTurns turns_;
   std::array<Topics, kTopicKinds> topics_{make_topics(), make_topics(), make_topics()};
 };

@@ -40,7 +40,7 @@ std::string excerpt(std::span<const char> bytes) {
 }
 
 // What the log says of bytes that are no request. `reason`: "Protocol error: ...".
-std::string told_of(Client& client, std::string reason, std::span<const char> bytes) {
+std::string protocol_error_text(Client& client, std::string reason, std::span<const char> bytes) {
   constexpr std::string_view kPrefix = "Protocol error: ";
   if (reason.starts_with(kPrefix))
     reason = "Protocol error (" + reason.substr(kPrefix.size()) + ")";
@@ -269,11 +269,11 @@ void RequestPump::refuse(Client& client, std::span<const char> bytes) {
   if (client.master != nullptr) {
     if (reason.empty()) reason = "Protocol error (Master using the inline protocol. Desync?)";
     client.master->desynchronized(reason);
-    server_.log().warning(told_of(client, reason, bytes));
+    server_.log().warning(protocol_error_text(client, reason, bytes));
     return client.close();
   }
   if (server_.log().enabled(base::LogLevel::kVerbose))
-    server_.log().verbose(told_of(client, reason, bytes));
+    server_.log().verbose(protocol_error_text(client, reason, bytes));
   const size_t mark = client.out().mark();
   client.reply.error("ERR " + reason);
   server_.dispatcher().count_error(client, client.reply.last_error_mark());

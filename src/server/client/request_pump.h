@@ -1,5 +1,5 @@
 // Takes a client's bytes apart and runs the requests in them, a batch at a time: parse several,
-// bring the cache lines of their keys near, execute. That order is what makes pipelines fast: the
+// prefetch the cache lines of their keys, execute. That order is what makes pipelines fast: the
 // lookups of a batch wait for memory together.
 //
 // A batch in which a request may take long (kMayTakeLong) is executed in a task (server/tasks.h).
@@ -45,7 +45,7 @@ class RequestPump {
   };
   // Requests that have been parsed, and are executed together.
   struct Batch {
-    resp::Arguments words;
+    resp::ArgumentVector words;
     std::vector<Request> requests;
     std::string bytes;  // empty until own() is called
 
@@ -63,7 +63,7 @@ class RequestPump {
   // batch is full or the input ends with a request, else what is wrong behind the batch.
   resp::RequestParser::Status parse_batch(Client& client, std::span<char> bytes, size_t* consumed);
   void prefetch(Client& client);
-  // The same for the elements of values that requests name, where the commands' rows tell.
+  // The same for the elements of values that requests name, where the commands' rows name them.
   void prefetch_elements();
   // Executes the batch, until the client has to wait or is gone.
   void execute_all(Client& client, std::span<char> bytes, size_t* consumed);

@@ -1,6 +1,8 @@
 #include "server/client/tracking.h"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 #include "resp/reply_builder.h"
 #include "server/client/client.h"
@@ -17,11 +19,11 @@ constexpr std::string_view kPushHeader = ">2\r\n$10\r\ninvalidate\r\n";
 constexpr std::string_view kMessageHeader =
     "*3\r\n$7\r\nmessage\r\n$20\r\n__redis__:invalidate\r\n";
 
-// Keys dropped by the first call of give_up_some().
+// Keys dropped by the first call of drop_some().
 constexpr size_t kMinGivenUp = 100;
 
 // Expiry and eviction are not a client's own writes: NOLOOP does not suppress them.
-bool happens_by_itself(EventClass event_class, std::string_view event) {
+bool is_not_by_command(EventClass event_class, std::string_view event) {
   return event_class == EventClass::kExpired || event_class == EventClass::kEvicted ||
          event == "hexpired";
 }
@@ -153,7 +155,7 @@ void Tracking::update_limit() {
   if (!full) attempts_ = 0;
 }
 
-void Tracking::give_up_some() {
+void Tracking::drop_some() {
   const size_t most = kMinGivenUp * static_cast<size_t>(++attempts_);
   for (size_t given_up = 0; given_up < most && is_full(); ++given_up)
     invalidate(random_key(), nullptr);
@@ -178,7 +180,7 @@ void Tracking::invalidate(Readers::iterator key, const Client* spared) {
     if (client == nullptr || client->tracking == nullptr) continue;
     const TrackingOptions& options = client->tracking->options;
     if (options.broadcast || (options.no_loop && client == spared)) continue;
-    tell(*client, message);
+    send(*client, message);
   }
 }
 
@@ -187,15 +189,15 @@ void Tracking::invalidate(Readers::iterator key, const Client* spared) {
 void Tracking::key_changed(store::Keyspace&, std::string_view key, EventClass event_class,
                            std::string_view event) {
   if (is_beside_value(event_class, event)) return;
-  if (event_class != EventClass::kEvicted) return tell_of_change(key, event_class, event);
+  if (event_class != EventClass::kEvicted) return invalidate_changed(key, event_class, event);
   const size_t before = server_.used_memory();
-  tell_of_change(key, event_class, event);
+  invalidate_changed(key, event_class, event);
   const size_t after = server_.used_memory();
   memory_taken_by_evictions_ += after - std::min(after, before);
 }
 
-void Tracking::tell_of_change(std::string_view key, EventClass event_class,
-                              std::string_view event) {
+void Tracking::invalidate_changed(std::string_view key, EventClass event_class,
+                                  std::string_view event) {
   const Dispatcher& dispatcher = server_.dispatcher();
   const Client* client = owned_ ? dispatcher.serving() : nullptr;
   if (const auto it = readers_.find(key); it != readers_.end()) {
@@ -205,18 +207,18 @@ void Tracking::tell_of_change(std::string_view key, EventClass event_class,
   if (prefixes_.empty()) return;
   // The caller of a script is sent the keys that the script writes: it may not know them.
   const bool is_own = client != nullptr && !dispatcher.in_script();
-  note_for_broadcast(key, is_own && !happens_by_itself(event_class, event) ? client->id : 0);
+  add_to_broadcast(key, is_own && !is_not_by_command(event_class, event) ? client->id : 0);
 }
 
 void Tracking::dataset_flushed() {
   const Message all(server_);
   server_.clients().for_each([&](Client& client) {
-    if (client.tracking != nullptr) tell(client, all);
+    if (client.tracking != nullptr) send(client, all);
   });
   forget_table();
 }
 
-void Tracking::note_for_broadcast(std::string_view key, uint64_t changed_by) {
+void Tracking::add_to_broadcast(std::string_view key, uint64_t changed_by) {
   for (const auto& [length, count] : prefix_lengths_) {
     if (length > key.size()) return;
     const auto it = prefixes_.find(key.substr(0, length));
@@ -248,38 +250,38 @@ void Tracking::broadcast_to(Client& listener, const ChangedKeys& changed, const 
   const bool spare_own = listener.tracking->options.no_loop;
   const auto own =
       static_cast<size_t>(spare_own ? std::count_if(changed.begin(), changed.end(), is_own) : 0);
-  if (own == 0) return tell(listener, all);
+  if (own == 0) return send(listener, all);
   if (own == changed.size()) return;
   Message others(server_);
   others.add_count(changed.size() - own);
   for (const auto& each : changed) {
     if (!is_own(each)) others.add_key(each.first);
   }
-  tell(listener, others);
+  send(listener, others);
 }
 
 // --- Messages ------------------------------------------------------------------------------------
 
-void Tracking::tell(Client& reader, const Message& message) {
+void Tracking::send(Client& reader, const Message& message) {
   const uint64_t redirect = reader.tracking->options.redirect;
   Client* to = redirect != 0 ? server_.clients().find(redirect) : &reader;
-  if (to == nullptr) return tell_redirect_broken(reader);
+  if (to == nullptr) return send_redirect_broken(reader);
   // RESP2 has no messages besides those of channels.
   if (!to->reply.is_resp3() && (redirect == 0 || !to->has(kClientSubscribed))) return;
-  if (resp::OutputBuffer* out = way_to(*to); out != nullptr)
+  if (resp::OutputBuffer* out = open_buffer(*to); out != nullptr)
     message.write(*out, to->reply.is_resp3());
 }
 
-void Tracking::tell_redirect_broken(Client& reader) {
+void Tracking::send_redirect_broken(Client& reader) {
   reader.tracking->redirect_broken = true;
   if (!reader.reply.is_resp3()) return;
-  resp::OutputBuffer* out = way_to(reader);
+  resp::OutputBuffer* out = open_buffer(reader);
   if (out == nullptr) return;
   out->append(">2\r\n$21\r\ntracking-redir-broken\r\n");
   resp::ReplyBuilder(*out).integer(static_cast<int64_t>(reader.tracking->options.redirect));
 }
 
-resp::OutputBuffer* Tracking::way_to(Client& client) {
+resp::OutputBuffer* Tracking::open_buffer(Client& client) {
   client.flush_soon();
   return may_be_sent_more(client) ? &server_.dispatcher().last_push_out(client) : nullptr;
 }

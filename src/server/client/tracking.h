@@ -23,13 +23,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <set>
 #include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "base/digest/hash.h"
@@ -83,7 +81,7 @@ class Tracking final : public KeyspaceEventListener {
 
   // Called when the table is too large (kStateTrackingFull): drops a hundred keys, and more with
   // each call until the table is within the limit.
-  void give_up_some();
+  void drop_some();
 
   // Whether there are changed keys to broadcast; broadcasts them.
   bool any_to_broadcast() const { return !touched_.empty(); }
@@ -108,8 +106,8 @@ class Tracking final : public KeyspaceEventListener {
   void keyspaces_swapping(store::Keyspace&, store::Keyspace&) override {}
   void dataset_flushed() override;
 
-  // While it exists, changes are not the serving client's own: with NOLOOP, too, it is told of
-  // what it cannot know that its request changes.
+  // While it exists, changes do not count as the serving client's own: it is sent invalidations of
+  // them even with NOLOOP, because it cannot know what its request changes.
   class [[nodiscard]] UnownedChanges {
    public:
     explicit UnownedChanges(Tracking& tracking) : tracking_(tracking) { tracking_.owned_ = false; }
@@ -153,23 +151,23 @@ class Tracking final : public KeyspaceEventListener {
   // Sets kStateTrackingFull from is_full().
   void update_limit();
   Readers::iterator random_key();
-  void tell_of_change(std::string_view key, EventClass event_class, std::string_view event);
+  void invalidate_changed(std::string_view key, EventClass event_class, std::string_view event);
   // Takes the key out of the table and sends its readers an invalidation, except `spared` if it has
   // no_loop.
   void invalidate(Readers::iterator key, const Client* spared);
-  void note_for_broadcast(std::string_view key, uint64_t changed_by);
+  void add_to_broadcast(std::string_view key, uint64_t changed_by);
   void broadcast_to(Client& listener, const ChangedKeys& changed, const Message& all);
-  void tell(Client& reader, const Message& message);
-  void tell_redirect_broken(Client& reader);
+  void send(Client& reader, const Message& message);
+  void send_redirect_broken(Client& reader);
   // The buffer for messages that follow all others to the client; null when its output limit is
   // reached.
-  resp::OutputBuffer* way_to(Client& client);
+  resp::OutputBuffer* open_buffer(Client& client);
 
   Server& server_;
   size_t clients_ = 0;
   Readers readers_;
   size_t items_ = 0;
-  int attempts_ = 0;  // calls of give_up_some() since the table was last within the limit
+  int attempts_ = 0;  // calls of drop_some() since the table was last within the limit
   size_t memory_taken_by_evictions_ = 0;
   bool owned_ = true;  // changes may be the serving client's own
   Prefixes prefixes_;

@@ -26,8 +26,8 @@ namespace {
 
 using Verdict = Admission::Verdict;
 
-// A request while it is judged.
-struct Judged {
+// A request while the rules are applied to it.
+struct Decision {
   Server& server;
   const AdmissionRequest& request;
   uint32_t state;  // ServerState bits that count for it
@@ -42,7 +42,7 @@ struct Judged {
   bool is_from_script() const { return request.origin == Origin::kScript; }
   bool writes() const { return (present & kWrite) != 0; }
 
-  // Each decides, and says so.
+  // Set the result. Both return true: the rule that calls them has decided.
   bool refuse(std::string_view error) {
     result.verdict = Verdict::kRefuse;
     result.error = error;
@@ -57,68 +57,70 @@ struct Judged {
 // --- Rules: true when the rule decides -----------------------------------------------------------
 
 // The directive that enables a command with kProtected.
-struct Enabling {
+struct Protection {
   ProtectedAction allowed;
   std::string_view directive;
 };
 
-Enabling enabling_of(std::string_view command, const ConfigValues& settings) {
+Protection protection_of(std::string_view command, const ConfigValues& settings) {
   if (command == "debug") return {settings.enable_debug_command, "enable-debug-command"};
   if (command == "module") return {settings.enable_module_command, "enable-module-command"};
   return {settings.enable_test_commands, "enable-test-commands"};
 }
 
-bool protected_command(Judged& judged) {
-  // A stranger learns first that it is one, since Valkey 9.1.
-  if (judged.client().has(kClientNeedsAuth) && judged.server.edition().is_valkey_since({9, 1}))
+bool protected_command(Decision& decision) {
+  // Since Valkey 9.1 a client that has not authenticated gets NOAUTH first.
+  if (decision.client().has(kClientNeedsAuth) && decision.server.edition().is_valkey_since({9, 1}))
     return false;
-  const Command& command = judged.command();
+  const Command& command = decision.command();
   const Command& named = command.parent != nullptr ? *command.parent : command;
-  const auto [allowed, directive] = enabling_of(named.name, judged.server.settings());
+  const auto [allowed, directive] = protection_of(named.name, decision.server.settings());
   const bool local =
-      judged.client().connection() == nullptr || judged.client().connection()->peer_is_local();
+      decision.client().connection() == nullptr || decision.client().connection()->peer_is_local();
   if (allowed == ProtectedAction::kYes || (allowed == ProtectedAction::kLocal && local))
     return false;
-  return judged.refuse("ERR " + std::string(named.row->name) + " command not allowed. If the " +
-                       std::string(directive) +
-                       " option is set to \"local\", you can run it from a local "
-                       "connection, otherwise you need to set this option in the configuration "
-                       "file, and then restart the server.");
+  return decision.refuse("ERR " + std::string(named.row->name) + " command not allowed. If the " +
+                         std::string(directive) +
+                         " option is set to \"local\", you can run it from a local "
+                         "connection, otherwise you need to set this option in the configuration "
+                         "file, and then restart the server.");
 }
 
-bool another_server(Judged& judged) {
-  SpaceGate* gate = judged.server.space_gate();
+bool another_server(Decision& decision) {
+  SpaceGate* gate = decision.server.space_gate();
   if (gate == nullptr) return false;
   const SpaceGate::Answer answer =
-      gate->ask(judged.client(), judged.command(), judged.request.args);
-  if (answer.verdict == SpaceGate::Verdict::kRefused) return judged.refuse(answer.error);
-  return answer.verdict == SpaceGate::Verdict::kGoes && judged.end_with(Verdict::kHandOver);
+      gate->ask(decision.client(), decision.command(), decision.request.args);
+  if (answer.verdict == SpaceGate::Verdict::kRefused) return decision.refuse(answer.error);
+  return answer.verdict == SpaceGate::Verdict::kMoves && decision.end_with(Verdict::kMove);
 }
 
-bool not_in_space(Judged& judged) {
-  return judged.refuse("ERR " + std::string(judged.command().row->name) +
-                       " is not available in a space, which has no persistence, no replication "
-                       "and no cluster");
+bool not_in_space(Decision& decision) {
+  return decision.refuse("ERR " + std::string(decision.command().row->name) +
+                         " is not available in a space, which has no persistence, no replication "
+                         "and no cluster");
 }
 
-bool authentication(Judged& judged) {
-  return judged.refuse("NOAUTH Authentication required.");
+bool authentication(Decision& decision) {
+  return decision.refuse("NOAUTH Authentication required.");
 }
 
-bool not_in_multi(Judged& judged) {
-  if (judged.server.edition().is_valkey_since({9, 0}))
-    return judged.refuse("ERR Command '" + judged.command().full_name +
-                         "' not allowed inside a transaction");
-  return judged.refuse("ERR Command not allowed inside a transaction");
+bool not_in_multi(Decision& decision) {
+  if (decision.server.edition().is_valkey_since({9, 0}))
+    return decision.refuse("ERR Command '" + decision.command().full_name +
+                           "' not allowed inside a transaction");
+  return decision.refuse("ERR Command not allowed inside a transaction");
 }
 
-// What DEBUG can allow to scripts is what tests use. Not such as waits, runs scripts, or is about
-// the client itself: it would end the server, as it may end the reference.
-bool not_from_scripts(Judged& judged) {
-  const std::string& name = judged.command().full_name;
+// DEBUG SET-DISABLE-DENY-SCRIPTS allows only the commands that tests use. Commands that wait, run
+// scripts or change the client itself would end the server, as they may end the reference.
+bool not_from_scripts(Decision& decision) {
+  const std::string& name = decision.command().full_name;
   const bool is_harmless = name == "debug" || name == "client|list" || name == "client|info";
-  if (is_harmless && judged.server.debug_settings().scripts_may_debug) return false;
-  return judged.refuse("ERR This Redis command is not allowed from script");
+  if (is_harmless && decision.server.debug_settings().scripts_may_debug) return false;
+  return decision.refuse(decision.server.edition().is_valkey_since({9, 0})
+                             ? "ERR This Valkey command is not allowed from script"
+                             : "ERR This Redis command is not allowed from script");
 }
 
 // Why EXEC does not run a queued request.
@@ -136,25 +138,26 @@ std::string_view text_of(acl::Forbidden what) {
   return "no permission to access one of the channels used as arguments to the command";
 }
 
-bool permission(Judged& judged) {
+bool permission(Decision& decision) {
   using Context = acl::Denial::Context;
-  const AdmissionRequest& request = judged.request;
-  Client& client = judged.client();
+  const AdmissionRequest& request = decision.request;
+  Client& client = decision.client();
   Context context = client.has(kClientInMulti) ? Context::kMulti : Context::kToplevel;
   if (request.origin == Origin::kExec) context = Context::kMulti;
   if (request.origin == Origin::kScript) context = Context::kScript;
-  const auto refusal = judged.server.access().check(client, request.command, request.args, context);
+  const auto refusal =
+      decision.server.access().check(client, request.command, request.args, context);
   if (!refusal) return false;
   if (request.origin == Origin::kExec) {
-    return judged.refuse(
+    return decision.refuse(
         "NOPERM ACLs rules changed between the moment the transaction was accumulated and the "
         "EXEC call. This command is no longer allowed for the following reason: " +
         std::string(text_of(refusal->what)));
   }
-  const std::string text = acl::refusal_text(judged.server.edition(), *client.user, request.command,
-                                             request.args, *refusal);
-  return judged.refuse((judged.is_from_script() ? "ERR ACL failure in script: " : "NOPERM ") +
-                       text);
+  const std::string text = acl::refusal_text(decision.server.edition(), *client.user,
+                                             request.command, request.args, *refusal);
+  return decision.refuse((decision.is_from_script() ? "ERR ACL failure in script: " : "NOPERM ") +
+                         text);
 }
 
 // Calls fn with what is judged by its slots: the request itself, or for EXEC all that is queued.
@@ -174,15 +177,15 @@ auto with_requests_for_slots(const AdmissionRequest& request, Fn&& fn) {
 
 // Whether the answer hangs on where a queued request's keys are, while it may have a SELECT before
 // it: EXEC is judged by the database of each.
-bool waits_for_exec(const Judged& judged, const SlotGate::Answer& answer) {
+bool waits_for_exec(const Decision& decision, const SlotGate::Answer& answer) {
   using enum SlotGate::Verdict;
   const bool by_keys = answer.verdict == kTryAgain || answer.verdict == kAskElsewhere;
-  return by_keys && judged.client().has(kClientInMulti) && judged.server.database_count() > 1 &&
-         !judged.command().has(kRunsQueued);
+  return by_keys && decision.client().has(kClientInMulti) && decision.server.database_count() > 1 &&
+         !decision.command().has(kRunsQueued);
 }
 
-bool slot(Judged& judged) {
-  Client& client = judged.client();
+bool slot(Decision& decision) {
+  Client& client = decision.client();
   // ASKING is said of the next request, or of a whole transaction.
   if (!client.has(kClientInMulti)) {
     client.set(kClientAsking, client.has(kClientAskingNext));
@@ -190,27 +193,27 @@ bool slot(Judged& judged) {
   }
   if (client.has(kClientInternal)) return false;
   const SlotGate::Answer answer =
-      with_requests_for_slots(judged.request, [&](std::span<const SlotGate::Request> requests) {
-        return judged.server.slot_gate()->judge(requests, caller_of(client));
+      with_requests_for_slots(decision.request, [&](std::span<const SlotGate::Request> requests) {
+        return decision.server.slot_gate()->check(requests, caller_of(client));
       });
-  if (waits_for_exec(judged, answer)) return false;
+  if (waits_for_exec(decision, answer)) return false;
   const std::string error = refusal_of(answer);
   if (error.empty()) return false;
-  judged.result.plain_error = judged.command().has(kRunsQueued);
-  return judged.refuse(error);
+  decision.result.plain_error = decision.command().has(kRunsQueued);
+  return decision.refuse(error);
 }
 
 // A replica without a cluster sends clients that can go elsewhere to its master.
-bool redirect(Judged& judged) {
-  Server& server = judged.server;
-  const bool reads_here = !judged.writes() && judged.client().has(kClientReadsAnywhere);
+bool redirect(Decision& decision) {
+  Server& server = decision.server;
+  const bool reads_here = !decision.writes() && decision.client().has(kClientReadsAnywhere);
   if (!server.is_replica() || server.in_cluster() || reads_here) return false;
   // While a failover is under way the master would send the client back.
-  if ((judged.state & kStatePaused) != 0) return judged.end_with(Verdict::kPostpone);
-  judged.result.plain_error = judged.command().has(kRunsQueued);
+  if ((decision.state & kStatePaused) != 0) return decision.end_with(Verdict::kPostpone);
+  decision.result.plain_error = decision.command().has(kRunsQueued);
   const ConfigValues& settings = server.settings();
-  return judged.refuse("REDIRECT " + settings.replicaof_host + ":" +
-                       std::to_string(settings.replicaof_port));
+  return decision.refuse("REDIRECT " + settings.replicaof_host + ":" +
+                         std::to_string(settings.replicaof_port));
 }
 
 // Whether the slot is not the one that the script keeps to, if it keeps to one.
@@ -220,160 +223,162 @@ bool leaves_its_slot(ScriptCall& script, int slot) {
   return script.slot != slot;
 }
 
-bool slot_of_script(Judged& judged) {
+bool slot_of_script(Decision& decision) {
   using enum SlotGate::Verdict;
-  const SlotGate::Request request{judged.command(), judged.request.args};
+  const SlotGate::Request request{decision.command(), decision.request.args};
   const SlotGate::Answer answer =
-      judged.server.slot_gate()->judge({&request, 1}, caller_of(judged.client()));
+      decision.server.slot_gate()->check({&request, 1}, caller_of(decision.client()));
   switch (answer.verdict) {
     case kCrossSlot:
-      return judged.refuse("ERR Command '" + judged.command().full_name +
-                           "' in script attempted to access keys that don't hash to the same slot");
+      return decision.refuse(
+          "ERR Command '" + decision.command().full_name +
+          "' in script attempted to access keys that don't hash to the same slot");
     case kNotServed:
-      return judged.refuse("ERR Script attempted to access a slot not served");
+      return decision.refuse("ERR Script attempted to access a slot not served");
     case kDown:
-      return judged.refuse("ERR Script attempted to execute a command while the cluster is down");
+      return decision.refuse("ERR Script attempted to execute a command while the cluster is down");
     case kDownForWrites:
-      return judged.refuse(
+      return decision.refuse(
           "ERR Script attempted to execute a write command while the cluster is down and readonly");
     case kTryAgain:
     case kElsewhere:
     case kAskElsewhere:
-      return judged.refuse("ERR Script attempted to access a non local key in a cluster node");
+      return decision.refuse("ERR Script attempted to access a non local key in a cluster node");
     case kServed:
       break;
   }
-  return leaves_its_slot(*judged.request.script, answer.slot) &&
-         judged.refuse("ERR Script attempted to access keys that do not hash to the same slot");
+  return leaves_its_slot(*decision.request.script, answer.slot) &&
+         decision.refuse("ERR Script attempted to access keys that do not hash to the same slot");
 }
 
 // Makes room before any request, as the reference does: reads evict, too. Before keys go clients
 // that take too much.
-bool memory(Judged& judged) {
-  if (judged.request.origin == Origin::kClient && judged.server.memory_limit().is_exceeded() &&
-      judged.server.client_eviction().enforce(&judged.client()))
-    return judged.refuse(kOutOfMemory);
-  const bool enough = judged.server.memory_limit().make_room();
+bool memory(Decision& decision) {
+  if (decision.request.origin == Origin::kClient && decision.server.memory_limit().is_exceeded() &&
+      decision.server.client_eviction().enforce(&decision.client()))
+    return decision.refuse(kOutOfMemory);
+  const bool enough = decision.server.memory_limit().make_room();
   // Keys of slots that are being imported cannot be evicted yet, but will be. Valkey ends the
   // import.
-  if (judged.client().has(kClientInternal) &&
-      judged.server.settings().maxmemory_policy != MaxmemoryPolicy::kNoeviction &&
-      !judged.server.edition().is_valkey())
+  if (decision.client().has(kClientInternal) &&
+      decision.server.settings().maxmemory_policy != MaxmemoryPolicy::kNoeviction &&
+      !decision.server.edition().is_valkey())
     return false;
-  return !enough && (judged.present & kDenyOom) != 0 && judged.refuse(kOutOfMemory);
+  return !enough && (decision.present & kDenyOom) != 0 && decision.refuse(kOutOfMemory);
 }
 
 // A script's commands find what there was when it began.
-bool memory_of_script(Judged& judged) {
-  const ScriptCall& script = *judged.request.script;
+bool memory_of_script(Decision& decision) {
+  const ScriptCall& script = *decision.request.script;
   return script.out_of_memory && !script.allow_oom && !script.has_written &&
-         judged.refuse(kOutOfMemory);
+         decision.refuse(kOutOfMemory);
 }
 
-bool tracking_room(Judged& judged) {
-  judged.server.tracking().give_up_some();
+bool tracking_room(Decision& decision) {
+  decision.server.tracking().drop_some();
   return false;
 }
 
-bool disk_error(Judged& judged) {
-  if (!judged.writes() && judged.command().full_name != "ping") return false;
-  return judged.refuse(judged.server.disk_error());
+bool disk_error(Decision& decision) {
+  if (!decision.writes() && decision.command().full_name != "ping") return false;
+  return decision.refuse(decision.server.disk_error());
 }
 
-bool disk_error_of_master(Judged& judged) {
-  judged.server.dispatcher().apply_despite_disk_error();
+bool disk_error_of_master(Decision& decision) {
+  decision.server.dispatcher().apply_despite_disk_error();
   return false;
 }
 
-bool few_replicas(Judged& judged) {
-  return judged.refuse(kFewReplicas);
+bool few_replicas(Decision& decision) {
+  return decision.refuse(kFewReplicas);
 }
 
-bool read_only_replica(Judged& judged) {
-  return judged.refuse(kReadOnlyReplica);
+bool read_only_replica(Decision& decision) {
+  return decision.refuse(kReadOnlyReplica);
 }
 
-bool read_only_script(Judged& judged) {
-  return judged.request.script->read_only &&
-         judged.refuse("ERR Write commands are not allowed from read-only scripts.");
+bool read_only_script(Decision& decision) {
+  return decision.request.script->read_only &&
+         decision.refuse("ERR Write commands are not allowed from read-only scripts.");
 }
 
-bool read_only_call(Judged& judged) {
-  return judged.request.script->read_only &&
-         judged.refuse("ERR Can not execute a script with write flag using *_ro command.");
+bool read_only_call(Decision& decision) {
+  return decision.request.script->read_only &&
+         decision.refuse("ERR Can not execute a script with write flag using *_ro command.");
 }
 
-bool subscriber(Judged& judged) {
-  if (judged.client().reply.is_resp3() || judged.command().has(kWhileSubscribed)) return false;
-  return judged.refuse("ERR Can't execute '" + judged.command().full_name +
-                       "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are "
-                       "allowed in this context");
+bool subscriber(Decision& decision) {
+  if (decision.client().reply.is_resp3() || decision.command().has(kWhileSubscribed)) return false;
+  return decision.refuse("ERR Can't execute '" + decision.command().full_name +
+                         "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are "
+                         "allowed in this context");
 }
 
-bool stale(Judged& judged) {
-  return judged.refuse(judged.is_from_script()
-                           ? "ERR Can not execute the command on a stale replica"
-                           : kStaleReplica);
+bool stale(Decision& decision) {
+  return decision.refuse(decision.is_from_script()
+                             ? "ERR Can not execute the command on a stale replica"
+                             : kStaleReplica);
 }
 
-bool loading(Judged& judged) {
-  return judged.refuse(
-      in_words_of(judged.server, "LOADING Redis is loading the dataset in memory"));
+bool loading(Decision& decision) {
+  return decision.refuse(
+      in_words_of(decision.server, "LOADING Redis is loading the dataset in memory"));
 }
 
-bool busy(Judged& judged) {
-  return !judged.command().has(kAllowBusy) &&
-         judged.refuse(in_words_of(judged.server, judged.server.busy_error()));
+bool busy(Decision& decision) {
+  return !decision.command().has(kAllowBusy) &&
+         decision.refuse(in_words_of(decision.server, decision.server.busy_error()));
 }
 
-bool replica_or_monitor(Judged& judged) {
-  return judged.refuse("ERR Replica can't interact with the keyspace");
+bool replica_or_monitor(Decision& decision) {
+  return decision.refuse("ERR Replica can't interact with the keyspace");
 }
 
 // Options that the release has not are what any unknown word is to it.
-bool later_option(Judged& judged) {
-  const LaterOptions* const later = judged.command().later_options;
+bool later_option(Decision& decision) {
+  const LaterOptions* const later = decision.command().later_options;
   if (later == nullptr) return false;
-  const size_t own_words = judged.command().parent == nullptr ? 1 : 2;
-  return later->used_by(judged.request.args.subspan(own_words)) &&
-         judged.refuse("ERR syntax error");
+  const size_t own_words = decision.command().parent == nullptr ? 1 : 2;
+  return later->used_by(decision.request.args.subspan(own_words)) &&
+         decision.refuse(later->error());
 }
 
 // Replicas go on: what they acknowledge is what shutdowns and failovers pause clients for.
-bool paused(Judged& judged) {
-  return !judged.client().has(kClientReplica) && judged.server.pauses().holds(judged.present) &&
-         judged.end_with(Verdict::kPostpone);
+bool paused(Decision& decision) {
+  return !decision.client().has(kClientReplica) &&
+         decision.server.pauses().holds(decision.present) && decision.end_with(Verdict::kPostpone);
 }
 
-bool queued(Judged& judged) {
-  return !judged.command().has(kNotQueued) && judged.end_with(Verdict::kQueue);
+bool queued(Decision& decision) {
+  return !decision.command().has(kNotQueued) && decision.end_with(Verdict::kQueue);
 }
 
-bool cluster_audit(Judged& judged) {
-  ClusterAudit& audit = judged.server.cluster_audit();
-  if (judged.request.origin == Origin::kMaster) {
+bool cluster_audit(Decision& decision) {
+  ClusterAudit& audit = decision.server.cluster_audit();
+  if (decision.request.origin == Origin::kMaster) {
     audit.end();
   } else {
-    with_requests_for_slots(judged.request, [&](std::span<const SlotGate::Request> requests) {
+    with_requests_for_slots(decision.request, [&](std::span<const SlotGate::Request> requests) {
       audit.begin(requests);
     });
   }
   return false;
 }
 
-bool cluster_audit_of_script(Judged& judged) {
-  ClusterAudit& audit = judged.server.cluster_audit();
-  if (!audit.looking()) return false;
-  const SlotGate::Request request{judged.command(), judged.request.args};
+bool cluster_audit_of_script(Decision& decision) {
+  ClusterAudit& audit = decision.server.cluster_audit();
+  if (!audit.is_sampling()) return false;
+  const SlotGate::Request request{decision.command(), decision.request.args};
   const int slot = common_slot({&request, 1});
-  if (slot == kSeveralSlots || leaves_its_slot(*judged.request.script, slot)) audit.unfit();
+  if (slot == kSeveralSlots || leaves_its_slot(*decision.request.script, slot))
+    audit.count_incompatible();
   return false;
 }
 
 // --- Which rules there are for whom, and when they are asked -------------------------------------
 
 struct Rule {
-  bool (*decides)(Judged&);
+  bool (*decides)(Decision&);
   // The rule is asked while one of these ServerState bits is set, of clients with one of these
   // ClientFlag bits, and for commands with one of these CommandFlag bits ...
   uint32_t states = 0;
@@ -496,36 +501,36 @@ uint32_t states_for(Server& server, const AdmissionRequest& request) {
   return script->has_written ? state & ~kOfWrites : state;
 }
 
-Judged judged_of(Server& server, const AdmissionRequest& request) {
-  Judged judged{server, request, states_for(server, request), request.command.flags, 0};
+Decision decision_on(Server& server, const AdmissionRequest& request) {
+  Decision decision{server, request, states_for(server, request), request.command.flags, 0};
   if (request.origin == Origin::kScriptStart) {
-    judged.present = request.script->flags;
+    decision.present = request.script->flags;
   } else if (const FlagFinder find = request.command.row->extras.find_flags;
              find != nullptr &&
              (request.origin == Origin::kClient || request.origin == Origin::kMaster)) {
-    judged.present = find(server, request.args, request.command.flags);
+    decision.present = find(server, request.args, request.command.flags);
   }
-  judged.missing = ~judged.present;
+  decision.missing = ~decision.present;
   const Transaction* transaction = request.client.transaction.get();
   if (transaction != nullptr && request.command.has(kRunsQueued)) {
-    judged.present |= transaction->command_flags;
-    judged.missing |= transaction->missing_flags;
+    decision.present |= transaction->command_flags;
+    decision.missing |= transaction->missing_flags;
   }
-  return judged;
+  return decision;
 }
 
 }  // namespace
 
 Admission admit(Server& server, const AdmissionRequest& request) {
-  Judged judged = judged_of(server, request);
+  Decision decision = decision_on(server, request);
   for (const Rule& rule : rules_for(request.origin)) {
-    const uint32_t applies = (judged.state & rule.states) |
+    const uint32_t applies = (decision.state & rule.states) |
                              (request.client.flags & rule.client_flags) |
-                             (judged.present & rule.command_flags);
-    if (applies != 0 && rule.concerns(judged.present, judged.missing) && rule.decides(judged))
+                             (decision.present & rule.command_flags);
+    if (applies != 0 && rule.concerns(decision.present, decision.missing) && rule.decides(decision))
       break;
   }
-  return std::move(judged.result);
+  return std::move(decision.result);
 }
 
 uint32_t gating_states(uint32_t flags, bool flags_vary) {

@@ -1,4 +1,4 @@
-// The one gate: whether a request may run, whoever it comes from.
+// The one gate that all requests pass: whether a request may run, by its origin.
 //
 // Each origin has a list of rules (admission.cpp), in the reference's order of precedence: the
 // first rule that objects decides. A rule names the conditions under which it is asked, so that a
@@ -31,7 +31,7 @@ struct Command;
 
 enum class Origin : uint8_t { kClient, kExec, kScriptStart, kScript, kMaster, kFile, kRetry };
 
-// What the rules know of the script that sends a request, or that is to start.
+// The script that sends a request, or that is to start.
 struct ScriptCall {
   // The client that sent EVAL or FCALL.
   Client* caller = nullptr;
@@ -59,7 +59,7 @@ struct Admission {
     kQueue,     // MULTI is open
     kRefuse,    // with `error`
     kPostpone,  // the client waits for the end of a pause, then sends the request again
-    kHandOver,  // the client goes to another server, and sends the request again there
+    kMove,      // the client moves to another server, and the request runs again there
   };
   Verdict verdict = Verdict::kRun;
   std::string error;

@@ -1,8 +1,8 @@
-// Who hears of every request that is run or refused, while kStateRecorded is set: CALLS, a layer
-// above. The dispatcher tells it.
+// CallListener: the dispatcher notifies it of every request that is run or refused, while
+// kStateRecorded is set. The layer that implements it is CALLS (testing/calls.h).
 //
-// Calls nest: EXEC and EVAL begin before the calls that they make, and end behind them. What the
-// append-only file, the master and replicas send is not told.
+// Calls nest: EXEC and EVAL begin before the calls that they make, and end after them. Requests of
+// the append-only file, the master and replicas are left out.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Command;
 // A request, and where it comes from.
 struct Call {
   enum class Context : uint8_t { kPlain, kMulti, kScript };
-  // Whose connection, name and user count: for a request of a script the client that called it.
+  // For a request of a script the client that called the script.
   Client& client;
   // Null: there is no such command.
   const Command* command;

@@ -1,5 +1,5 @@
-// Who is told what each call costs: CLUSTER SLOT-STATS and HOTKEYS. The dispatcher tells those who
-// have registered (Dispatcher::meters); without any, calls cost nothing more.
+// CallMeter: the dispatcher notifies it of what each call has cost, for CLUSTER SLOT-STATS and
+// HOTKEYS. Meters are registered with Dispatcher::meters(); without any, calls cost nothing more.
 //
 // Calls nest: those that EXEC or a script makes end before the call that makes them.
 #pragma once
@@ -16,7 +16,7 @@ class Client;
 struct Command;
 
 struct MeteredCall {
-  // Whose request it is: for a request of a script the client that called it.
+  // For a request of a script the client that called the script.
   Client& sender;
   const Command& command;
   Arguments args;

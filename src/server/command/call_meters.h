@@ -1,7 +1,7 @@
-// What is noted of calls when they have ended: the slow log, the latency monitor, and whoever asked
-// to be told of every call.
+// Accounting of calls that have ended: slow calls go to the slow log and the latency monitor, and
+// every call to the registered meters.
 //
-// A call that nobody wants to know of costs a comparison of its duration.
+// A call that none of them needs costs a comparison of its duration.
 #pragma once
 
 #include <cstdint>
@@ -23,29 +23,29 @@ class CallMeters {
   CallMeters(const CallMeters&) = delete;
   CallMeters& operator=(const CallMeters&) = delete;
 
-  // From here on the meter is told of calls, or no longer; it may leave while it is told of one.
+  // Registers a meter, or removes it. A meter may remove itself in called().
   void add(CallMeter& meter);
   void remove(CallMeter& meter);
   bool empty() const { return meters_.empty(); }
 
   HotKeys& hot_keys() { return *hot_keys_; }
   LargeCalls& large_calls() { return *large_calls_; }
-  // Has the meter, or none, in place of the one that was given here before.
+  // Replaces the meter that was given here before; null removes it.
   void set_checker(std::unique_ptr<CallMeter> checker);
 
-  // Takes from the settings how long a call must last to be noted (server/observe/command_log.h,
-  // server/observe/latency_monitor.h).
-  void choose_noted_calls();
-  // Whether a call of that duration (base::CycleClock) is to be noted.
-  bool wants(uint64_t ticks) const { return ticks >= noted_ticks_; }
-  // Tells the meters of a call.
-  void tell(const MeteredCall& call);
-  // Enters a call that lasted long in the slow log and with the latency monitor.
-  void note(Client& client, Command& command, Arguments args, uint64_t ticks);
+  // Computes anew how long a call must last to be recorded, from the thresholds of the slow log and
+  // of the latency monitor.
+  void update_threshold();
+  // Whether a call of that duration (base::CycleClock) is to be recorded.
+  bool wants(uint64_t ticks) const { return ticks >= recorded_ticks_; }
+  // Notifies the meters of a call.
+  void notify(const MeteredCall& call);
+  // Records a call in the slow log and the latency monitor, which apply their own thresholds.
+  void record(Client& client, Command& command, Arguments args, uint64_t ticks);
 
  private:
   Server& server_;
-  uint64_t noted_ticks_ = UINT64_MAX;  // from how long on a call is noted; 0 while there are meters
+  uint64_t recorded_ticks_ = UINT64_MAX;  // the shortest call that wants() accepts; 0: with meters
   std::vector<CallMeter*> meters_;
   std::unique_ptr<HotKeys> hot_keys_;
   std::unique_ptr<LargeCalls> large_calls_;

@@ -7,13 +7,13 @@ namespace latchkey::server {
 void ClusterAudit::begin(std::span<const SlotGate::Request> requests) {
   constexpr uint64_t kWhole = 100;
   const auto ratio = static_cast<uint64_t>(server_.settings().cluster_compatibility_sample_ratio);
-  looking_ = server_.environment().random.below(kWhole) < ratio;
-  if (looking_ && common_slot(requests) == kSeveralSlots) unfit();
+  sampling_ = server_.environment().random.below(kWhole) < ratio;
+  if (sampling_ && common_slot(requests) == kSeveralSlots) count_incompatible();
 }
 
-void ClusterAudit::unfit() {
-  if (!looking_) return;
-  looking_ = false;
+void ClusterAudit::count_incompatible() {
+  if (!sampling_) return;
+  sampling_ = false;
   ++count_;
 }
 

@@ -1,7 +1,7 @@
-// Counts commands that would not do in a cluster (INFO's cluster_incompatible_ops), on a server
-// that is no node of one: those whose keys are in several slots, and those that say so themselves.
-// cluster-compatibility-sample-ratio percent of the clients' commands are looked at, each counts
-// once. With 0 nothing is done (kStateClusterAudit).
+// Counts commands that would not work in a cluster (INFO's cluster_incompatible_ops), on a server
+// that is no node of one: commands whose keys are in several slots, and those whose handlers call
+// count_incompatible(). cluster-compatibility-sample-ratio percent of the clients' commands are
+// checked; each counts once. With a ratio of 0 nothing is done (kStateClusterAudit).
 #pragma once
 
 #include <cstdint>
@@ -17,16 +17,17 @@ class ClusterAudit {
  public:
   explicit ClusterAudit(Server& server) : server_(server) {}
 
-  // A client's request begins, or the transaction of these: by chance it is looked at.
+  // A client's request begins, or a transaction of these requests: chooses at random whether it is
+  // checked.
   void begin(std::span<const SlotGate::Request> requests);
-  // What follows is no client's.
-  void end() { looking_ = false; }
-  // The request that was looked at goes on, after others.
-  void go_on() { looking_ = true; }
-  // Whether the request that runs is looked at, and has been found fit so far.
-  bool looking() const { return looking_; }
-  // It is not fit. Of no effect unless looking().
-  void unfit();
+  // The requests that follow are not a client's.
+  void end() { sampling_ = false; }
+  // The request that was being checked goes on, after others.
+  void resume() { sampling_ = true; }
+  // Whether the request that runs is being checked, and has not been counted.
+  bool is_sampling() const { return sampling_; }
+  // Counts the request that runs. Of no effect unless is_sampling().
+  void count_incompatible();
 
   uint64_t count() const { return count_; }
   void reset() { count_ = 0; }
@@ -34,7 +35,7 @@ class ClusterAudit {
  private:
   Server& server_;
   uint64_t count_ = 0;
-  bool looking_ = false;
+  bool sampling_ = false;
 };
 
 }  // namespace latchkey::server

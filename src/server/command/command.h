@@ -1,7 +1,7 @@
-// A command is a row of data: name, handler, syntax, flags, keys, ACL categories, group, and what
-// its documentation says. Whatever else is said of a command (arity, COMMAND INFO and DOCS, the
-// keys of a request) is derived from its row; server/command/command_table.h does so. Rows are
-// constants that live as long as the program:
+// A command is a row of data: name, handler, syntax, flags, keys, ACL categories, group, and the
+// texts of its documentation. Arity, the replies of COMMAND INFO and DOCS and the keys of a request
+// are derived from the row (server/command/command_table.h). Rows are constants that live as long
+// as the program:
 //
 //     constexpr CommandRow kRows[] = {
 //         {"SETNX", setnx, "key value", kWrite | kDenyOom | kFast, keys(1).ow().insert(),
@@ -16,9 +16,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string_view>
 #include <vector>
 
+#include "server/command/arguments.h"
 #include "server/command/key_spec.h"
 #include "server/command/syntax_line.h"
 
@@ -56,12 +56,12 @@ enum CommandFlag : uint32_t {
   kMayReplicate = 1 << 20,     // may be propagated though it is no write
   kProtected = 1 << 21,        // only when the configuration enables it
   kMayTakeLong = 1 << 22,      // runs in a task (server/tasks.h), so that others can be served
-  kMayChangeServer = 1 << 23,  // may hand its client to another server (command/space_gate.h)
+  kMayChangeServer = 1 << 23,  // may move its client to another server (command/space_gate.h)
   kNotInSpace = 1 << 24,       // for what a space does not have: persistence, replication, cluster
   kScriptRunner = 1 << 25,     // runs a script or a function; listed
   kDuringPause = 1 << 26,      // also while clients are paused
   kNotQueued = 1 << 27,        // runs at once also in a transaction
-  kRunsQueued = 1 << 28,       // runs what a transaction has queued, and is judged by it
+  kRunsQueued = 1 << 28,       // runs what a transaction has queued; admitted by those flags
   kWhileSubscribed = 1 << 29,  // also for clients of RESP2 that are subscribed
 };
 
@@ -121,17 +121,19 @@ enum class Group : uint8_t {
   kModule,  // replies name such commands in upper case, and their module (CommandExtras::module)
 };
 
-// Appends the keys of a request and what happens to each, where the specifications do not tell it
-// all (see KeySpec::variable_flags and incomplete). False when the request is malformed.
-using KeyFinder = bool (*)(Words words, std::vector<KeyReference>* out);
+// Appends the keys of a request and what happens to each, where the specifications do not describe
+// them completely (see KeySpec::variable_flags and incomplete). False when the request is
+// malformed.
+using KeyFinder = bool (*)(Arguments words, std::vector<KeyReference>* out);
 
 // Appends the positions of words that nobody but the server should see, such as passwords. Called
 // for requests as they came, whether they make sense or not.
-using SecretFinder = void (*)(const Config& config, Words words, std::vector<size_t>* positions);
+using SecretFinder = void (*)(const Config& config, Arguments words,
+                              std::vector<size_t>* positions);
 
-// The CommandFlag bits of a request whose words tell more than the row does, such as the name of a
-// script that declares what it will do. `flags`: the row's.
-using FlagFinder = uint32_t (*)(Server& server, Words words, uint32_t flags);
+// The CommandFlag bits of a request that depend on its words, such as the name of a script that
+// declares flags. `flags`: the row's.
+using FlagFinder = uint32_t (*)(Server& server, Arguments words, uint32_t flags);
 
 // Which words of a request name channels, for those who may use some only: all from one on, or that
 // one alone.

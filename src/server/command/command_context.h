@@ -1,5 +1,5 @@
-// What a command handler has in its hands: its arguments, the database, the reply, and the server
-// for the few that need it.
+// CommandContext: what a command handler works with: its arguments, the database, the reply, and
+// the server for the few handlers that need it.
 //
 // A handler reads top to bottom as its documentation does:
 //
@@ -12,11 +12,13 @@
 //     }
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string_view>
 
+#include "base/blob.h"
 #include "resp/reply_builder.h"
+#include "server/command/arguments.h"
 #include "server/command/keyspace_events.h"
 #include "server/command/propagation.h"
 #include "store/keyspace.h"
@@ -27,15 +29,11 @@ class Client;
 class Server;
 struct Command;
 
-using Arguments = std::span<const std::string_view>;
-
 struct CommandContext {
   Server& server;
-  // Who runs the command: a connection's client, or the one that scripts and the like run as.
+  // The client of a connection, or the internal one that runs the commands of scripts.
   Client& client;
   const Command& command;
-  // Words of the request, the command's name first (and the subcommand's second). Views that last
-  // as long as the handler runs.
   Arguments args;
   store::Keyspace& db;
   resp::ReplyBuilder& reply;
@@ -56,13 +54,13 @@ struct CommandContext {
   }
   void removed(std::string_view key) { events.removed(db, key); }
 
-  // What stands in the replication stream in place of this request, which would stand there as it
-  // came; several calls give several requests.
+  // Writes another request to the replication stream in place of this one; several calls write
+  // several requests. Without a call the stream gets this request as it came.
   void propagate(CommandWords first, Arguments rest = {}, uint8_t readers = kPropagateToAll) {
     propagation.set_replaced(true);
     propagation.add(db.index(), first, rest, readers);
   }
-  // Nothing stands for this request itself.
+  // Keeps this request out of the replication stream.
   void propagate_nothing() { propagation.set_replaced(true); }
 
   // False, with a WRONGTYPE error sent, when the key holds another type. A missing key has any
@@ -78,6 +76,14 @@ struct CommandContext {
     reply.error("WRONGTYPE Operation against a key holding the wrong kind of value");
   }
   void syntax_error() { reply.error("ERR syntax error"); }
+  // Sends the error, and returns false or `result`: a step that reads or checks something ends with
+  // `return ctx.refuse("ERR ...")`.
+  template <typename Result = bool>
+  Result refuse(std::string_view error, Result result = {}) const {
+    reply.error(error);
+    return result;
+  }
+
   // An argument as a blob, for a value: the buffer it came in, with one reference for the caller.
   // Null for small ones, and for those that must be copied.
   base::Blob* take_argument(std::string_view argument) {

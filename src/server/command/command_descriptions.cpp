@@ -1,5 +1,7 @@
 #include "server/command/command_descriptions.h"
 
+#include <string_view>
+
 #include "base/assert.h"
 #include "base/buffer_pool.h"
 #include "server/command/command_docs.h"

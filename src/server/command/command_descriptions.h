@@ -1,10 +1,10 @@
 // The replies of COMMAND and COMMAND DOCS about all commands, which clients ask for when they
 // connect.
 //
-// What the commands of a set are described as follows from the set alone, and a set that servers
-// use never changes. So each description is written once for each protocol, when it is first asked
-// for, and every later reply has it by reference. A server whose table lacks some of the commands
-// (rename-command) leaves out their descriptions; there is nothing of a server in what is kept.
+// Descriptions depend only on the set of commands, and a set that servers use never changes. So
+// each description is written once for each protocol, when it is first requested, and every later
+// reply contains it by reference. A server whose table lacks some of the commands (rename-command)
+// leaves out their descriptions; nothing that is kept depends on a server.
 //
 // Kept are about 0.15 MB for COMMAND and 0.35 MB for COMMAND DOCS, of each protocol that was asked
 // for. The memory is billed to the server that asked first, even if that is a space. A reply costs
@@ -13,7 +13,6 @@
 
 #include <cstdint>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "base/blob.h"

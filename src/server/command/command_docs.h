@@ -1,5 +1,4 @@
-// What clients are told of a command: the elements of COMMAND INFO and COMMAND DOCS, written from
-// its row.
+// COMMAND INFO and COMMAND DOCS: writes a command's elements of these replies from its row.
 #pragma once
 
 #include "resp/reply_builder.h"

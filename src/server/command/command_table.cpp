@@ -281,7 +281,7 @@ Command* CommandSet::add_command(const CommandRow& row, Command* parent) {
 void CommandSet::apply_syntax(Command* command) {
   const CommandRow& row = *command->row;
   const int own_words = command->parent == nullptr ? 1 : 2;
-  command->arity = arity_in(command->full_name, row.syntax.arity(own_words));
+  command->arity = arity_in(edition_, command->full_name, row.syntax.arity(own_words));
   if (!edition_.emulates()) return;
   Syntax syntax = parse_syntax(row.syntax.text(), own_words, row.keys.size());
   auto later = std::make_unique<LaterOptions>(syntax.arguments, edition_, command->full_name);
@@ -321,7 +321,7 @@ Command* CommandTable::find_subcommand(const Command& container, std::string_vie
   return subcommand == nullptr ? nullptr : own(subcommand->id);
 }
 
-Command* CommandTable::find_request(Words words) const {
+Command* CommandTable::find_request(Arguments words) const {
   if (words.empty()) return nullptr;
   Command* const command = find(words[0]);
   if (command == nullptr || !command->is_container() || words.size() == 1) return command;
@@ -382,7 +382,7 @@ void CommandTable::reset_stats() {
   }
 }
 
-bool get_keys(const Command& command, Words words, std::vector<KeyReference>* out) {
+bool get_keys(const Command& command, Arguments words, std::vector<KeyReference>* out) {
   out->clear();
   const CommandRow& row = *command.row;
   const bool found = row.extras.find_keys != nullptr ? row.extras.find_keys(words, out)

@@ -1,4 +1,5 @@
-// The commands there are (CommandSet), and what one server makes of them (CommandTable).
+// The set of all commands (CommandSet), and the commands of one server with their statistics
+// (CommandTable).
 //
 // A CommandSet is filled from the rows of all subsystems and then never changes, so that any number
 // of servers share one. A CommandTable belongs to one server: it counts calls and renames commands,
@@ -31,7 +32,7 @@ class LaterOptions;
 struct ConfigError;
 struct DeferredDirective;
 
-// What INFO commandstats tells; reset by CONFIG RESETSTAT.
+// The figures of INFO commandstats; reset by CONFIG RESETSTAT.
 struct CommandStats {
   uint64_t calls = 0;
   uint64_t total_ticks = 0;  // of base::CycleClock
@@ -72,7 +73,7 @@ struct CommandFacts {
   int32_t key_step = 0;
   // CommandExtras::element.
   int32_t element = 0;
-  // What the release that is emulated does not have of it; null when that is nothing.
+  // Its options that the release that is emulated does not have; null when there are none.
   const LaterOptions* later_options = nullptr;
 
   bool has(uint32_t flag) const { return (flags & flag) != 0; }
@@ -179,7 +180,7 @@ class CommandNames {
 
 class CommandSet {
  public:
-  // Says of a command, or "command|subcommand", lower case, whether a set has it.
+  // Whether a set has a command, or "command|subcommand", lower case.
   using Choice = bool (*)(std::string_view full_name);
 
   // The commands of a release, as it has them.
@@ -190,13 +191,13 @@ class CommandSet {
 
   const Edition& edition() const { return edition_; }
 
-  // Adds commands and their subcommands, those that the edition has; with `choice` only those that
-  // it says. The rows must outlive the set. Two rows of one name, or a malformed syntax line, are a
-  // programmer's mistake. Linear in the number of commands.
+  // Adds commands and their subcommands, those that the edition has; with `choice` only those for
+  // which it returns true. The rows must outlive the set. Two rows of one name, or a malformed
+  // syntax line, are a programmer's mistake. Linear in the number of commands.
   void add(std::span<const CommandRow> rows, Choice choice = nullptr);
 
   // Commands in the order they were added, without subcommands. A set that emulates another server
-  // does not list what that server would not know at all (is_own_command); named() has that, too.
+  // does not list Latchkey's own commands (is_own_command); named() has those, too.
   const std::vector<const Command*>& commands() const { return commands_; }
   const std::vector<const Command*>& named() const { return named_; }
   // Every command and subcommand, by id.
@@ -204,7 +205,7 @@ class CommandSet {
   const CommandNames& names() const { return names_; }
   // By id: the names, lower case.
   const std::vector<std::string>& words() const { return words_; }
-  // What COMMAND and COMMAND DOCS say of commands().
+  // The replies of COMMAND and COMMAND DOCS about commands().
   CommandDescriptions& descriptions() const { return descriptions_; }
 
  private:
@@ -249,7 +250,7 @@ class CommandTable {
 
   // The command that the request's first words name: the subcommand if there is one, the container
   // if its subcommand is not given, null if either name is unknown.
-  Command* find_request(Words words) const;
+  Command* find_request(Arguments words) const;
 
   // The command of a full name, "get" or "client|list", or null.
   Command* find_full_name(std::string_view full_name) const;
@@ -259,8 +260,8 @@ class CommandTable {
   // number of commands.
   bool rename(std::string_view name, std::string_view new_name);
 
-  // Renames as the directives rename-command say. The error is that of the first that cannot be
-  // followed.
+  // Applies the directives rename-command. The error is that of the first one that cannot be
+  // applied.
   base::Result<void, ConfigError> rename(const std::vector<DeferredDirective>& directives);
 
   // Commands in the order they were added, without subcommands; those renamed to nothing are left
@@ -283,7 +284,7 @@ class CommandTable {
   // Every command and subcommand, by id. They are the set's, without figures.
   const std::vector<std::unique_ptr<Command>>& all() const { return set_->all(); }
 
-  // Those that were ever looked up, by id, with their figures; null: never.
+  // The commands that were ever looked up, by id, with their figures; null: never.
   const std::vector<std::unique_ptr<Command>>& used() const { return used_; }
 
   void reset_stats();
@@ -312,7 +313,7 @@ class CommandTable {
 
 // Fills `out` with the keys of a request of `command`, which must have its arity, and what happens
 // to each. False when the request is malformed, or names no key though the command needs one.
-bool get_keys(const Command& command, Words words, std::vector<KeyReference>* out);
+bool get_keys(const Command& command, Arguments words, std::vector<KeyReference>* out);
 
 // Names as replies show them, in the order in which they are listed; each is a single bit.
 struct BitName {

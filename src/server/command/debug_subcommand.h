@@ -1,5 +1,5 @@
-// A subcommand of DEBUG that a subsystem brings along (Server::debug_subcommands), as DEBUG's own
-// are written down in commands/server/debug.cpp.
+// A subcommand of DEBUG that a subsystem adds (Server::add_debug_subcommands). DEBUG's own are in
+// commands/server/debug.cpp.
 #pragma once
 
 #include <cstddef>

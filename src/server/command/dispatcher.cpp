@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "base/assert.h"
 #include "base/text/number.h"
@@ -29,7 +28,8 @@ namespace {
 
 constexpr std::string_view kNeedsAuthentication = "NOAUTH Authentication required.";
 
-// Valkey, since 9.1, tells strangers nothing about commands.
+// Valkey 9.1 and later does not reveal anything about commands to clients that have not
+// authenticated.
 bool must_authenticate(const Client& client) {
   return client.has(kClientNeedsAuth) && client.server.edition().is_valkey_since({9, 1});
 }
@@ -73,16 +73,16 @@ void Dispatcher::Calls::swap(Calls& other) noexcept {
   last_pushes.swap(other.last_pushes);
 }
 
-std::unique_ptr<Dispatcher::Calls> Dispatcher::put_aside() {
+std::unique_ptr<Dispatcher::Calls> Dispatcher::suspend_calls() {
   auto calls = std::make_unique<Calls>(server_.buffer_pool());
   calls->swap(calls_);
-  aside_.push_back(calls.get());
+  inactive_.push_back(calls.get());
   return calls;
 }
 
-void Dispatcher::put_back(std::unique_ptr<Calls> calls) {
+void Dispatcher::resume_calls(std::unique_ptr<Calls> calls) {
   LK_ASSERT(calls_.depth == 0);
-  std::erase(aside_, calls.get());
+  std::erase(inactive_, calls.get());
   calls_.swap(*calls);
 }
 
@@ -90,12 +90,12 @@ std::shared_ptr<Dispatcher::Calls> Dispatcher::hold_pushes(Client& client, bool 
   auto calls = std::make_shared<Calls>(server_.buffer_pool());
   calls->serving = &client;
   calls->drops_pushes = drop;
-  aside_.push_back(calls.get());
+  inactive_.push_back(calls.get());
   return calls;
 }
 
 void Dispatcher::release_pushes(Calls& calls) {
-  std::erase(aside_, &calls);
+  std::erase(inactive_, &calls);
   if (!calls.drops_pushes && !calls.serving->has(kClientClosing))
     send_pushes(*calls.serving, calls);
 }
@@ -104,9 +104,9 @@ Dispatcher::Calls* Dispatcher::calls_for(const Client& client) {
   if (&client == calls_.serving) return &calls_;
   if (!client.has(kClientSuspended | kClientBlocked)) [[likely]]
     return nullptr;
-  const auto it = std::find_if(aside_.begin(), aside_.end(),
+  const auto it = std::find_if(inactive_.begin(), inactive_.end(),
                                [&](const Calls* calls) { return calls->serving == &client; });
-  return it == aside_.end() ? nullptr : *it;
+  return it == inactive_.end() ? nullptr : *it;
 }
 
 size_t Dispatcher::held_push_bytes(const Client& client) {
@@ -265,7 +265,7 @@ Dispatcher::Outcome Dispatcher::dispatch_gated(Client& client, Command& command,
     case Admission::Verdict::kPostpone:
       server_.pauses().postpone(client);
       return postponed(client);
-    case Admission::Verdict::kHandOver:
+    case Admission::Verdict::kMove:
       client.set(kClientReplySkipNext, client.has(kClientReplySkip));
       return Outcome::kPostponed;
   }
@@ -382,10 +382,13 @@ void Dispatcher::retry(Client& client, Command& command, Arguments args) {
   note_late_reply(client, mark);
 }
 
-void Dispatcher::replay(Client& client, Command& command, Arguments args) {
+std::string_view Dispatcher::replay(Client& client, Command& command, Arguments args) {
   CommandContext ctx = context_of(client, command, args);
   client.last_command = &command;
+  const uint64_t errors = client.reply.error_count();
   command.handler(ctx);
+  if (client.reply.error_count() == errors) return {};
+  return count_error(client, client.reply.last_error_mark());
 }
 
 void Dispatcher::call(Client& client, Command& command, Arguments args) {
@@ -571,7 +574,7 @@ void Dispatcher::count_failure(Client& client, Command& command, uint64_t errors
 }
 
 void Dispatcher::remember_reads(Client& client, const Command& command, Arguments args) {
-  // Within another command it is whoever runs that one who reads.
+  // The commands of a transaction or script count as reads of the client that runs it.
   Client& reader = calls_.serving != nullptr ? *calls_.serving : client;
   // What calls other commands reads by them.
   if (reader.has(kClientTracking) && command.has(kReadOnly) && !command.has(kSkipMonitor))
@@ -588,17 +591,17 @@ void Dispatcher::note_call(Client& client, Command& command, Arguments args, uin
     Client& sender = calls_.serving != nullptr ? *calls_.serving : client;
     const size_t size = client.out().size();
     const uint64_t stream = server_.propagation().replica_bytes();
-    meters_.tell({.sender = sender,
-                  .command = command,
-                  .args = args,
-                  .database = client.database,
-                  .ticks = ticks,
-                  .reply_bytes = size - std::min(size, calls_.metered.output),
-                  .stream_bytes = stream - std::min(stream, calls_.metered.stream),
-                  .nested = calls_.depth > 0,
-                  .in_script = client.has(kClientScript)});
+    meters_.notify({.sender = sender,
+                    .command = command,
+                    .args = args,
+                    .database = client.database,
+                    .ticks = ticks,
+                    .reply_bytes = size - std::min(size, calls_.metered.output),
+                    .stream_bytes = stream - std::min(stream, calls_.metered.stream),
+                    .nested = calls_.depth > 0,
+                    .in_script = client.has(kClientScript)});
   }
-  meters_.note(client, command, args, ticks);
+  meters_.record(client, command, args, ticks);
 }
 
 void Dispatcher::count_call(Client& client, Command& command, Arguments args, uint64_t ticks) {
@@ -663,13 +666,14 @@ std::string Dispatcher::unknown_command_error(Arguments args) const {
   return error + ", with args beginning with: " + shown;
 }
 
-void Dispatcher::count_error(Client& client, size_t mark, bool by_script) {
+std::string_view Dispatcher::count_error(Client& client, size_t mark, bool by_script) {
   const std::string_view text = client.out().since(mark);
   const std::string_view error = text.substr(std::min<size_t>(1, text.size()));
   server_.stats().count_error(error, by_script);
   const std::string_view line = error.substr(0, error.find('\r'));
   if (client.master != nullptr) client.master->failed(line);
   if (client.has(kClientReplica)) client.replica->failed(line);
+  return line;
 }
 
 }  // namespace latchkey::server

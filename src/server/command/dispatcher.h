@@ -45,7 +45,7 @@ class Dispatcher {
   // subcommand give null too.
   Command* lookup(Arguments args) const { return server_commands().find_request(args); }
 
-  // Whose request is being served just now, or null.
+  // The client whose request is being run, or null.
   Client* serving() const { return calls_.serving; }
   // Whether the command being run is one of a script.
   bool in_script() const { return calls_.in_script; }
@@ -61,31 +61,33 @@ class Dispatcher {
   // Runs the request of a client whose wait is over.
   void retry(Client& client, Command& command, Arguments args);
 
-  // The reply to a request whose client has waited stands in its output from `mark` on. To be
-  // called by whoever replies otherwise than by Block::ended, before Client::unblock().
+  // The reply to a request whose client has waited is in its output from `mark` on. Code that
+  // replies otherwise than by Block::ended must call this before Client::unblock().
   void note_late_reply(Client& client, size_t mark);
-  // Called by Client::unblock(). `mark`: where what the end of the wait replied begins.
+  // Called by Client::unblock(). `mark`: where the reply of Block::ended begins.
   void wait_ended(Client& client, BlockEnd end, size_t mark);
   // Ends the wait of a client with what `reply` writes for it: counted where it is an error, and
   // taken back where the client wants no reply. Does nothing when the client is gone or waits no
   // more.
   void answer_waiting(uint64_t client_id, const std::function<void(Client&)>& reply);
 
-  // Runs a command of the append-only file: it is not counted, propagated or shown.
-  void replay(Client& client, Command& command, Arguments args);
+  // Runs a command of the append-only file: it is not counted, propagated or shown, but for an
+  // error, which is counted. Returns the error without its dash, valid until the client's output
+  // changes, or an empty view.
+  std::string_view replay(Client& client, Command& command, Arguments args);
 
   // Warns, now and then, that the master's writes do not reach the disk here; ends the process when
   // `replica-ignore-disk-write-errors` says so.
   void apply_despite_disk_error();
 
-  // Counts a call that is over, and notes it if it took long (base::CycleClock). Called for those
-  // that end outside of the dispatcher: when they have waited in vain.
+  // Counts a call that is over, and records it if it took long (base::CycleClock). Also called for
+  // calls that end outside of the dispatcher, because their wait ended without success.
   void count_call(Client& client, Command& command, Arguments args, uint64_t ticks);
 
-  // Where messages to the client go that are no replies: what is written there while a request of
-  // its is being served is sent behind the reply.
+  // The buffer for messages to the client that are no replies. While a request of the client is
+  // being run, it is sent after the reply.
   resp::OutputBuffer& push_out(Client& client);
-  // The same for what is sent behind all other messages.
+  // The same for messages that are sent after all others.
   resp::OutputBuffer& last_push_out(Client& client);
 
   CallMeters& meters() { return meters_; }
@@ -93,7 +95,7 @@ class Dispatcher {
   // Starts a batch: the time from here on counts for the first command.
   void begin_batch();
 
-  // What there was before the call that is metered: bytes of output, and of the stream of replicas.
+  // Before the call that is metered: bytes of output, and of the stream of replicas.
   struct MeterMark {
     size_t output = SIZE_MAX;
     uint64_t stream = UINT64_MAX;
@@ -107,18 +109,19 @@ class Dispatcher {
     resp::OutputBuffer& room_for_push(resp::OutputBuffer& buffer);
     uint64_t last_ticks = 0;
     int depth = 0;
-    Client* serving = nullptr;  // whose request all calls are part of
+    Client* serving = nullptr;  // the client whose request all calls are part of
     bool in_script = false;
     MeterMark metered;
-    bool drops_pushes = false;       // nobody is sent them
+    bool drops_pushes = false;       // they are not sent
     bool has_pushes = false;         // in either of these
-    resp::OutputBuffer pushes;       // to that client, for behind its reply
+    resp::OutputBuffer pushes;       // to that client, after its reply
     resp::OutputBuffer last_pushes;  // behind those
   };
-  // Messages to the client of these calls go on waiting for the end of its request.
-  std::unique_ptr<Calls> put_aside();
+  // For a task that is suspended or resumed. Messages to the client of suspended calls go on
+  // waiting for the end of its request.
+  std::unique_ptr<Calls> suspend_calls();
   // REQUIRES: no call is being made.
-  void put_back(std::unique_ptr<Calls> calls);
+  void resume_calls(std::unique_ptr<Calls> calls);
   // Has messages to a client that waits, part of whose reply is still to come, go on waiting until
   // release_pushes(), or (`drop`) be lost. Without effect on messages while the client does not
   // wait.
@@ -135,11 +138,11 @@ class Dispatcher {
   std::string unknown_command_error(Arguments args) const;
   // Records an error reply that begins at `mark` of the client's output. `by_script`: a script has
   // made it up.
-  void count_error(Client& client, size_t mark, bool by_script = false);
+  std::string_view count_error(Client& client, size_t mark, bool by_script = false);
 
  private:
   const CommandTable& server_commands() const;
-  // At verbose level: who sent it, and what was probably meant.
+  // At verbose level: the client that sent it, and the command that was probably meant.
   void log_unknown_command(Client& client, Arguments args) const;
   void perform(Client& client, Command& command, Arguments args);
   // Counts a call that has ended in errors, of which there were `errors` before it.
@@ -157,14 +160,14 @@ class Dispatcher {
   [[gnu::noinline]] Outcome refuse_word_count(Client& client, Command& command, Arguments args);
   // The client's flags are to be the same when the request comes again.
   Outcome postponed(Client& client);
-  // Asks the gate, and does what it answers.
+  // Calls admit(), and acts on its verdict.
   [[gnu::noinline]] Outcome dispatch_gated(Client& client, Command& command, Arguments args);
   // Runs an admitted command. MONITOR clients see it.
   void call(Client& client, Command& command, Arguments args);
-  // call(), for one of a transaction or script: the watch of locks knows it.
+  // call(), for one of a transaction or script; notifies LockClaims.
   void call_nested(Client& client, Command& command, Arguments args);
   void refuse(Client& client, Command& command, Arguments args, const Admission& answer);
-  // reject(), for a request that those who hear of calls are told of.
+  // reject(), which also notifies the CallListener.
   void reject_request(Client& client, Command* command, Arguments args, std::string_view error);
   // Refuses with the error as it is: EXEC ends its transaction.
   void refuse_plainly(Client& client, Command& command, std::string_view error);
@@ -172,17 +175,17 @@ class Dispatcher {
   void enqueue(Client& client, Command& command, Arguments args);
   // Has a client that tracks (server/client/tracking.h) remembered as a reader of a command's keys.
   void remember_reads(Client& client, const Command& command, Arguments args);
-  // The calls that the client's request is part of, those that are put aside among them; null when
-  // no request of its is being served.
+  // The calls that the client's request is part of, suspended ones included; null when no request
+  // of it is being run.
   Calls* calls_for(const Client& client);
   static void send_pushes(Client& client, Calls& calls);
-  // Begins to measure a call; gives what there was before the one that it is part of.
+  // Begins to measure a call; returns the mark of the call that it is part of.
   MeterMark mark_meter(Client& client);
-  // Tells the meters of a call, and has it noted if it lasted long.
+  // Notifies the meters of a call, and records it if it lasted long.
   [[gnu::noinline]] void note_call(Client& client, Command& command, Arguments args,
                                    uint64_t ticks);
 
-  // --- What is there for tests: CALLS and FAULT --------------------------------------------------
+  // --- CALLS and FAULT ---------------------------------------------------------------------------
 
   Call describe_call(Client& client, const Command* command, Arguments args) const;
   // Runs a client's request, or has it fail.
@@ -202,7 +205,7 @@ class Dispatcher {
   CallMeters meters_;
   int64_t disk_warned_ms_ = 0;
   Calls calls_;
-  std::vector<Calls*> aside_;
+  std::vector<Calls*> inactive_;  // of suspended tasks, and of hold_pushes()
 };
 
 }  // namespace latchkey::server

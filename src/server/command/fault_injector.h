@@ -1,5 +1,5 @@
-// Who has requests fail on purpose, while kStateFaults is set: FAULT, a layer above. The dispatcher
-// asks it about each request that is about to run.
+// FaultInjector: makes requests fail on purpose while kStateFaults is set. The dispatcher calls it
+// for each request that is about to run. The layer that implements it is FAULT (testing/faults.h).
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What containers say of their subcommands: HELP, and the error for requests that are none of them.
+// Replies of container commands: HELP, and the error for an unknown subcommand.
 #pragma once
 
 #include <cstdint>

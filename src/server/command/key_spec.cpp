@@ -14,7 +14,7 @@ struct Run {
 };
 
 // The position after the keyword, or 0. The last word is never it: nothing would follow.
-int64_t position_after_keyword(const KeySpec& spec, Words words) {
+int64_t position_after_keyword(const KeySpec& spec, Arguments words) {
   const auto count = static_cast<int64_t>(words.size());
   if (spec.position > 0) {
     for (int64_t at = spec.position; at < count - 1; ++at) {
@@ -28,7 +28,7 @@ int64_t position_after_keyword(const KeySpec& spec, Words words) {
   return 0;
 }
 
-bool find_counted_run(const KeySpec& spec, int64_t begin, Words words, Run* run) {
+bool find_counted_run(const KeySpec& spec, int64_t begin, Arguments words, Run* run) {
   const int64_t count_at = begin + spec.count_at;
   if (count_at >= static_cast<int64_t>(words.size())) return false;
   int64_t count;
@@ -39,7 +39,7 @@ bool find_counted_run(const KeySpec& spec, int64_t begin, Words words, Run* run)
   return true;
 }
 
-Run find_range(const KeySpec& spec, int64_t begin, Words words) {
+Run find_range(const KeySpec& spec, int64_t begin, Arguments words) {
   const auto count = static_cast<int64_t>(words.size());
   if (spec.last >= 0) return {begin, begin + spec.last};
   if (spec.range_limit <= 1) return {begin, count + spec.last};
@@ -48,7 +48,7 @@ Run find_range(const KeySpec& spec, int64_t begin, Words words) {
 
 }  // namespace
 
-bool find_keys(const KeySpecs& specs, Words words, std::vector<KeyReference>* out) {
+bool find_keys(const KeySpecs& specs, Arguments words, std::vector<KeyReference>* out) {
   const auto count = static_cast<int64_t>(words.size());
   for (const KeySpec& spec : specs) {
     if ((spec.flags & kKeyNotKey) != 0) continue;

@@ -16,10 +16,11 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
-#include <span>
-#include <string_view>
 #include <vector>
+
+#include "server/command/arguments.h"
 
 namespace latchkey::server {
 
@@ -176,12 +177,10 @@ struct KeyReference {
   uint32_t flags;
 };
 
-using Words = std::span<const std::string_view>;
-
 // Appends the keys of a request that `specs` find, in order. A run whose keyword is missing is no
 // run. Returns false, with what was found before, when a run begins or ends outside the request, is
 // not counted by a number, or cannot be described. The request must have the command's arity.
 // Linear in the number of words.
-bool find_keys(const KeySpecs& specs, Words words, std::vector<KeyReference>* out);
+bool find_keys(const KeySpecs& specs, Arguments words, std::vector<KeyReference>* out);
 
 }  // namespace latchkey::server

@@ -1,5 +1,7 @@
 #include "server/command/keyspace_events.h"
 
+#include <utility>
+
 namespace latchkey::server {
 
 bool is_beside_value(EventClass event_class, std::string_view event) {
@@ -7,23 +9,33 @@ bool is_beside_value(EventClass event_class, std::string_view event) {
          (event.empty() || event.starts_with("xgroup-") || event == "xsetid");
 }
 
-void KeyspaceEvents::tell(store::Keyspace& keyspace, std::string_view key, EventClass event_class,
-                          std::string_view event) {
-  for (KeyspaceEventListener* listener : listeners_)
-    listener->key_changed(keyspace, key, event_class, event);
+// A listener may cause further events, an expired key's for example.
+template <typename Call>
+void KeyspaceEvents::for_each_listener(Call&& call) {
+  const bool nested = std::exchange(notifying_, true);
+  for (KeyspaceEventListener* listener : listeners_) call(*listener);
+  notifying_ = nested;
+}
+
+void KeyspaceEvents::notify(store::Keyspace& keyspace, std::string_view key, EventClass event_class,
+                            std::string_view event) {
+  for_each_listener([&](KeyspaceEventListener& listener) {
+    listener.key_changed(keyspace, key, event_class, event);
+  });
 }
 
 void KeyspaceEvents::clearing(store::Keyspace& keyspace) {
-  for (KeyspaceEventListener* listener : listeners_) listener->keyspace_clearing(keyspace);
+  for_each_listener([&](KeyspaceEventListener& listener) { listener.keyspace_clearing(keyspace); });
 }
 
 void KeyspaceEvents::swapping(store::Keyspace& first, store::Keyspace& second) {
   total_ += 1;
-  for (KeyspaceEventListener* listener : listeners_) listener->keyspaces_swapping(first, second);
+  for_each_listener(
+      [&](KeyspaceEventListener& listener) { listener.keyspaces_swapping(first, second); });
 }
 
 void KeyspaceEvents::flushed() {
-  for (KeyspaceEventListener* listener : listeners_) listener->dataset_flushed();
+  for_each_listener([](KeyspaceEventListener& listener) { listener.dataset_flushed(); });
 }
 
 }  // namespace latchkey::server

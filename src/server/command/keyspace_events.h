@@ -1,15 +1,16 @@
-// What commands changed, named once by the handler and heard by whoever reacts: WATCH, blocked
-// clients, notifications, tracking, persistence, replicas.
+// KeyspaceEvents: the changes of keys. A handler reports each change once; listeners (WATCH,
+// blocked clients, notifications, tracking, locks) react to it.
 //
-// A handler that changes a key calls changed() (or removed(), renamed()...) after the change; it
-// calls nothing else. Without listeners that costs a counter.
+// A handler that changes a key calls changed() (or removed(), moved_away(), ...) after the change,
+// and nothing else. Without listeners that costs a counter.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string_view>
 #include <vector>
+
+#include "base/assert.h"
 
 namespace latchkey::store {
 class Keyspace;
@@ -52,8 +53,8 @@ class KeyspaceEventListener {
   virtual void dataset_flushed() {}
 };
 
-// Is told which elements of a key's value an event is about, where handlers name them: the fields
-// of hashes.
+// Hears which elements of a key's value an event is about, where handlers name them: the fields of
+// hashes.
 class SubkeyListener {
  public:
   virtual ~SubkeyListener() = default;
@@ -63,8 +64,8 @@ class SubkeyListener {
                                std::span<const std::string_view> subkeys) = 0;
 };
 
-// Whether an event is of what stands beside a key's value (a stream's groups and counters), which
-// is no change to those who watch or have read the key.
+// Whether an event is about what a key has beside its value (a stream's groups and counters). For
+// WATCH and for client-side caching the key has not changed then.
 bool is_beside_value(EventClass event_class, std::string_view event);
 
 class KeyspaceEvents {
@@ -77,13 +78,13 @@ class KeyspaceEvents {
   [[gnu::always_inline]] void changed(store::Keyspace& keyspace, std::string_view key,
                                       EventClass event_class, std::string_view event) {
     ++total_;
-    if (!listeners_.empty()) tell(keyspace, key, event_class, event);
+    if (!listeners_.empty()) notify(keyspace, key, event_class, event);
   }
   void removed(store::Keyspace& keyspace, std::string_view key) {
     changed(keyspace, key, EventClass::kGeneric, "del");
   }
-  // A key that lives on in another node of the cluster: who has read or watches it is told, but
-  // nobody is notified of a deletion.
+  // A key that another node of the cluster has from now on. It counts as changed for clients that
+  // watch it or have read it, but there is no notification of a deletion.
   void moved_away(store::Keyspace& keyspace, std::string_view key) {
     changed(keyspace, key, EventClass::kGeneric, "");
   }
@@ -91,7 +92,7 @@ class KeyspaceEvents {
   // where it is propagated).
   void happened(store::Keyspace& keyspace, std::string_view key, EventClass event_class,
                 std::string_view event) {
-    if (!listeners_.empty()) tell(keyspace, key, event_class, event);
+    if (!listeners_.empty()) notify(keyspace, key, event_class, event);
   }
   // Whether anybody asks for the names of changed elements; handlers need not collect them
   // otherwise.
@@ -110,19 +111,29 @@ class KeyspaceEvents {
   // Changes beyond the one that changed() counts.
   void count(uint64_t changes) { total_ += changes; }
 
-  // Listeners hear of changes in the order in which they were added. One that has nothing to listen
-  // for should leave.
-  void add(KeyspaceEventListener& listener) { listeners_.push_back(&listener); }
-  void remove(KeyspaceEventListener& listener) { std::erase(listeners_, &listener); }
+  // Listeners hear of changes in the order in which they were added. Each costs every change a
+  // call, so a listener that needs no events should be removed. REQUIRES: no listener is being
+  // called.
+  void add(KeyspaceEventListener& listener) {
+    LK_ASSERT(!notifying_);
+    listeners_.push_back(&listener);
+  }
+  void remove(KeyspaceEventListener& listener) {
+    LK_ASSERT(!notifying_);
+    std::erase(listeners_, &listener);
+  }
   // There is one at most; null takes it away.
   void set_subkey_listener(SubkeyListener* listener) { subkey_listener_ = listener; }
 
  private:
-  void tell(store::Keyspace& keyspace, std::string_view key, EventClass event_class,
-            std::string_view event);
+  void notify(store::Keyspace& keyspace, std::string_view key, EventClass event_class,
+              std::string_view event);
+  template <typename Call>
+  void for_each_listener(Call&& call);
 
   uint64_t total_ = 0;
   std::vector<KeyspaceEventListener*> listeners_;
+  bool notifying_ = false;  // the listeners are being called
   SubkeyListener* subkey_listener_ = nullptr;
 };
 

@@ -1,10 +1,11 @@
-// What commands that take locks tell the watch of locks (locks/lock_watch.h), a layer above.
+// LockClaims: commands that take locks report it here to the watch of locks (locks/lock_watch.h), a
+// layer above.
 //
-// Keys are taken as locks often, and little of it is ever asked for. So what happens to a lock from
-// its taking on, by being refused to others, to its release by the client that took it, is a step
-// in a ring of the latest ones, and a bit in the key's entry (store::Entry::is_lock). The watch
-// looks at the steps of a key when something else happens to it, and at all when somebody asks;
-// steps that newer ones have overwritten by then are forgotten.
+// Locks are taken often, and the history of few is ever requested. So the usual events of a lock
+// (it is taken, refused to others, released by the client that took it) are steps in a ring of the
+// latest ones, and a bit in the key's entry (store::Entry::is_lock). The watch evaluates the steps
+// of a key when something else happens to it, and all steps on request; steps that newer ones have
+// overwritten by then are forgotten.
 //
 // Server::lock_claims() is null while `lock-watch` is no.
 #pragma once
@@ -32,21 +33,21 @@ struct LockStep {
   static constexpr int kMaxDatabase = (1 << 16) - 1;
   static constexpr uint32_t kMaxBack = (1u << 24) - 1;
 
-  // Of what_and_back: the lowest two bits are a LockRecipe, the next two a locks::Via. Then:
+  // Of bits_and_back: the lowest two bits are a LockRecipe, the next two a locks::Via. Then:
   // a client was refused (LockClaims::rows_ has how often); otherwise the lock was taken,
   static constexpr uint32_t kRefused = 1u << 4;
-  // it was released by who took it, and `entry` is no more,
+  // it was released by the client that took it, and `entry` does not exist any more,
   static constexpr uint32_t kEnded = 1u << 5;
   // it was refused with the value that the lock has.
   static constexpr uint32_t kSameToken = 1u << 6;
   static constexpr int kViaShift = 2;
   static constexpr int kBackShift = 8;
 
-  const store::Entry* entry = nullptr;  // null when the watch needs it no more
+  const store::Entry* entry = nullptr;  // null when the watch does not need the step any more
   uint64_t client_id = 0;               // locks::Cause::client
   uint64_t time_and_database = 0;       // see at()
   uint32_t call = 0;                    // locks::Cause::call
-  uint32_t what_and_back = 0;
+  uint32_t bits_and_back = 0;
 
   // REQUIRES: the time is up to base::SettableClock::kMaxUs, and the number of the database up to
   // kMaxDatabase.
@@ -55,15 +56,15 @@ struct LockStep {
   }
   int64_t time_ms() const { return static_cast<int64_t>(time_and_database >> 16); }
   int database() const { return static_cast<int>(time_and_database & 0xffff); }
-  uint32_t recipe() const { return what_and_back & 3; }
-  uint32_t via() const { return what_and_back >> kViaShift & 3; }
-  bool is(uint32_t bit) const { return (what_and_back & bit) != 0; }
+  uint32_t recipe() const { return bits_and_back & 3; }
+  uint32_t via() const { return bits_and_back >> kViaShift & 3; }
+  bool is(uint32_t bit) const { return (bits_and_back & bit) != 0; }
   // How many steps before there is another one of the same bucket; 0 or too many: none.
-  uint32_t back() const { return what_and_back >> kBackShift; }
+  uint32_t back() const { return bits_and_back >> kBackShift; }
   void set_back(uint32_t steps) {
-    constexpr uint32_t kWhat = (1u << kBackShift) - 1;
+    constexpr uint32_t kBits = (1u << kBackShift) - 1;
     const uint32_t back = std::min(steps, kMaxBack) << kBackShift;
-    what_and_back = (what_and_back & kWhat) | back;
+    bits_and_back = (bits_and_back & kBits) | back;
   }
 };
 static_assert(sizeof(LockStep) == 32);
@@ -72,11 +73,11 @@ class LockClaims {
  public:
   virtual ~LockClaims() = default;
 
-  // A client with such a flag stands for others, whom nobody here knows: those of the master, of
-  // the time before a restart, of the node that a slot comes from.
+  // A client with such a flag runs requests of clients that this server does not know: the
+  // master's, those of the append-only file, those of the node that a slot comes from.
   static constexpr uint32_t kStandsForOthers = kClientMaster | kClientInternal;
 
-  // The client has made the key at `ref`, which was not there.
+  // The client has created the key at `ref`.
   void taken(CommandContext& ctx, const store::KeyRef& ref, LockRecipe recipe) {
     const store::Entry* entry = ctx.db.mark_lock(ref);
     if (nested_.command != nullptr || made_ == make_room_at_ ||
@@ -87,11 +88,11 @@ class LockClaims {
                           .client_id = ctx.client.id,
                           .time_and_database = LockStep::at(ctx.now_ms(), ctx.db.index()),
                           .call = static_cast<uint32_t>(ctx.client.total_commands),
-                          .what_and_back = static_cast<uint32_t>(recipe)});
+                          .bits_and_back = static_cast<uint32_t>(recipe)});
     any_ = true;
   }
 
-  // The client wanted to make the key at `ref`, which is there.
+  // The client wanted to create the key at `ref`, which exists.
   void refused(CommandContext& ctx, const store::KeyRef& ref, std::string_view value) {
     if (!ref->is_lock()) return;
     const size_t at = buckets_[ref.hash() & ring_mask_] & ring_mask_;
@@ -120,12 +121,12 @@ class LockClaims {
   virtual void counted(CommandContext& ctx, const store::KeyRef& ref, std::string_view field,
                        int64_t change, int64_t count) = 0;
 
-  // A script has made the key at `ref`, which was not there, with a deadline. It takes a lock so if
-  // it had looked whether the key was there.
+  // A script has created the key at `ref` with a deadline. That takes a lock if the script has
+  // checked before whether the key exists.
   virtual void made_by_script(CommandContext& ctx, const store::KeyRef& ref) = 0;
 
-  // A list has been made of so many elements, before anybody is told of the change. One that a
-  // client makes of a single element outside of transactions is seldom a semaphore.
+  // A list of so many elements has been created; called before KeyspaceEvents::changed(). A list
+  // that a client creates with a single element outside of transactions is seldom a semaphore.
   void list_made(CommandContext& ctx, std::string_view key, size_t elements) {
     if (nested_.command != nullptr || elements > 1) list_made_slowly(ctx, key, elements);
   }
@@ -136,17 +137,17 @@ class LockClaims {
     if (any_) {
       nested_begins(command, args);
     } else if (args.size() == 2 && std::string_view(command.full_name) == "exists") {
-      // Without locks nothing is of interest but whether there is one.
+      // Without locks only a check whether a lock exists is of interest.
       looked_for_ = base::digest(args[1]);
     }
   }
   void end_nested() { nested_ = {}; }
   // EXEC is about to run what was queued; the client's watched keys are still known.
   virtual void transaction_begins(Client& client) = 0;
-  // The client wants to delete a key that is not there, or has another value than it expects.
+  // The client wants to delete a key that does not exist, or has another value than it expects.
   // REQUIRES: it has kClientTookLock.
   virtual void release_failed(CommandContext& ctx, std::string_view key) = 0;
-  // While it exists, keys that are removed go because memory is short. `claims` may be null.
+  // While it exists, keys are removed because memory is short. `claims` may be null.
   class [[nodiscard]] Evicting {
    public:
     explicit Evicting(LockClaims* claims) : claims_(claims) { set(true); }

@@ -1,18 +1,18 @@
-// The replication stream: the requests that another server has to run, one after the other, to come
-// to the dataset that is here. The append-only file keeps it, replicas follow it.
+// The replication stream: the requests that another server has to run, one after the other, to get
+// the dataset of this one. The append-only file stores it, replicas follow it.
 //
-// What a request did is written, not the request itself. What chance, time or waiting has decided
-// is decided in the stream: SPOP is written as the SREM of what it drew, a deadline as a Unix time,
+// The stream contains the effects of requests. What chance, time or waiting has decided is decided
+// in the stream: SPOP is written as the SREM of the members it removed, a deadline as a Unix time,
 // a blocking command as what it did when it was served, a script as what its commands did. A
-// request that changed something stands in the stream as it came, unless its handler says otherwise
-// (CommandContext::propagate and propagate_nothing); one that changed nothing does not. Keys that
-// go by themselves (expired, evicted) are written as DEL or UNLINK.
+// request that changed something is written as it came, unless its handler calls
+// CommandContext::propagate() or propagate_nothing(); one that changed nothing is not written. Keys
+// that expired or were evicted are written as DEL or UNLINK.
 //
-// What belongs together (a transaction, a script, a request and the expired keys it met) is one
-// unit: targets get it whole, when it has ended, between MULTI and EXEC if it is more than one
-// request. Each reader keeps in mind which database it has selected (PropagationEncoder).
+// Requests that belong together (a transaction, a script, a request and the expired keys it found)
+// are one unit: targets get it whole, when it has ended, between MULTI and EXEC if it is more than
+// one request. Each reader remembers the database it has selected (PropagationEncoder).
 //
-// Costs nothing while nobody reads. Else each request is encoded once, whoever reads.
+// Costs nothing without readers. Otherwise each request is encoded once, for all of them.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@
 
 namespace latchkey::server {
 
-// Who gets a propagated command.
+// The readers of a propagated command.
 enum PropagationTargets : uint8_t {
   kPropagateToFile = 1u << 0,
   kPropagateToReplicas = 1u << 1,
@@ -70,7 +70,7 @@ class PropagationEncoder {
 
   // Appends the unit to `out`; nothing when no part of it is for this reader.
   void append(std::span<const PropagatedCommand> unit, std::string* out);
-  // The next request is preceded by a SELECT, whatever was selected: for whoever begins to read in
+  // The next request is preceded by a SELECT, whatever was selected: for a reader that begins in
   // the middle.
   void forget_database() { database_ = kAnyDatabase; }
   int database() const { return database_; }
@@ -103,7 +103,7 @@ using CommandWords = std::initializer_list<CommandWord>;
 
 class Propagation {
  public:
-  // `on_wanted` is told whenever wanted() changes.
+  // `on_wanted` is called whenever wanted() changes.
   explicit Propagation(std::function<void(bool)> on_wanted) : on_wanted_(std::move(on_wanted)) {}
 
   // Whether anybody reads. What would be written may be left out when nobody does.
@@ -113,10 +113,10 @@ class Propagation {
   // Readers get units in the order in which they were added.
   void add_sink(PropagationSink& reader);
   void remove_sink(PropagationSink& reader);
-  // While muted nothing is written. For whoever is muted for good; else see MuteScope.
+  // While muted nothing is written. For a server that is muted for good; otherwise use MuteScope.
   void set_muted(bool muted);
 
-  // Writes a request into the unit of whatever is going on, or as a unit of its own. `database`:
+  // Writes a request into the open unit, or as a unit of its own. `database`:
   // an index or kAnyDatabase.
   void add(int database, CommandWords words, uint8_t targets = kPropagateToAll) {
     add(database, words, {}, targets);
@@ -178,13 +178,13 @@ class Propagation {
 
   // Nested calls are part of the outermost one's unit.
   void begin_unit() { ++unit_.depth; }
-  // Hands the unit on when it is the outermost.
+  // Passes the unit to the sinks when it is the outermost.
   void end_unit() {
     if (--unit_.depth == 0 && !unit_.commands.empty()) [[unlikely]]
       flush_unit();
   }
-  // Whether the handler that runs has said what stands for its request. Kept for the outer handler
-  // while a nested one runs: set_replaced() gives back the former.
+  // Whether the handler that runs has called propagate() or propagate_nothing() for its request.
+  // set_replaced() returns the former value, which a nested call restores for the outer handler.
   bool set_replaced(bool replaced) { return std::exchange(unit_.replaced, replaced); }
   bool replaced() const { return unit_.replaced; }
 
@@ -193,8 +193,8 @@ class Propagation {
     uint8_t targets;
     size_t end;  // in bytes; it begins where the one before it ends
   };
-  // The unit that is open, as a task takes it along when it is suspended (server/tasks.h): what
-  // others write meanwhile is no part of it.
+  // The open unit. A task that is suspended takes it along (server/tasks.h), so that what others
+  // write meanwhile is no part of it.
   struct Unit {
     int depth = 0;  // calls that are part of it
     bool replaced = false;
@@ -202,8 +202,8 @@ class Propagation {
     std::vector<Pending> commands;
     std::string bytes;  // those of all pending requests, and room for more
   };
-  Unit put_aside() { return std::exchange(unit_, {}); }
-  void put_back(Unit unit) { unit_ = std::move(unit); }
+  Unit suspend_unit() { return std::exchange(unit_, {}); }
+  void resume_unit(Unit unit) { unit_ = std::move(unit); }
 
  private:
   void flush_unit();
@@ -215,7 +215,7 @@ class Propagation {
   uint64_t replica_bytes_ = 0;
   std::vector<PropagationSink*> sinks_;
   Unit unit_;
-  std::vector<PropagatedCommand> flushed_unit_;  // a unit, while targets are told of it
+  std::vector<PropagatedCommand> flushed_unit_;  // a unit, while the sinks are called
 };
 
 }  // namespace latchkey::server

@@ -1,5 +1,4 @@
-// What of a request may be shown to people: MONITOR and the slow log print requests, and some hold
-// passwords.
+// Hides words of requests that MONITOR and the slow log must not show, such as passwords.
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
-// What decides in cluster mode whether a request may run on this node: by the slots of its keys
-// (store/key_slot.h) and of its shard channels. Asked by the dispatcher and by scripts only while
+// SlotGate: decides in cluster mode whether a request may run on this node, by the slots of its
+// keys (store/key_slot.h) and of its shard channels. The dispatcher and scripts call it only while
 // the server is a node (kStateCluster).
 #pragma once
 
@@ -24,9 +24,9 @@ struct SlotImport {
   std::vector<std::pair<int, int>> ranges;  // the first and the last slot of each
 };
 
-// What a dataset tells of slots that are being moved, for replicas.
+// The slots that are being moved, as a dataset for replicas lists them.
 struct DatasetSlots {
-  std::string moves;  // by CLUSTER SETSLOT; in the words of Valkey's files
+  std::string moves;  // by CLUSTER SETSLOT; in the format of Valkey's files
   std::vector<SlotImport> imports;
 };
 
@@ -56,10 +56,10 @@ class SlotGate {
   // What matters of the client.
   struct Caller {
     int database = 0;
-    bool reads_anywhere = false;     // READONLY
-    bool asking = false;             // ASKING
-    bool waits = false;              // keys that are being moved are no matter: it waits for them
-    const Client* client = nullptr;  // who is redirected
+    bool reads_anywhere = false;  // READONLY
+    bool asking = false;          // ASKING
+    bool waits = false;           // it waits for keys, which may be in a slot that is being moved
+    const Client* client = nullptr;  // the client that is redirected
   };
   // Of the connections between the nodes.
   struct LinkFigures {
@@ -73,16 +73,16 @@ class SlotGate {
 
   virtual ~SlotGate() = default;
   // Judges requests that run as one: one, or those of a transaction. Linear in their words.
-  virtual Answer judge(std::span<const Request> requests, const Caller& caller) = 0;
+  virtual Answer check(std::span<const Request> requests, const Caller& caller) = 0;
   virtual LinkFigures link_figures() const = 0;
   // Whether `secret` is the one that the nodes share; the client is another node then, and may do
   // everything. The time does not depend on where secrets differ.
   virtual bool admit_node(Client& client, std::string_view secret) = 0;
-  // What a dataset of this node is to tell; nothing where the replicas of this release are not
-  // told.
+  // What a dataset of this node is to contain; nothing where the release that is emulated does not
+  // write it.
   virtual DatasetSlots slots_in_dataset() const = 0;
-  // Takes over what the dataset tells that has just been loaded. Nothing happens on a master.
-  virtual void adopt_slots(const DatasetSlots& told) = 0;
+  // Adopts the slots of the dataset that has just been loaded. Does nothing on a master.
+  virtual void adopt_slots(const DatasetSlots& loaded) = 0;
   // The id of this node.
   virtual const std::string& node_id() const = 0;
   virtual bool knows_node(std::string_view id) const = 0;
@@ -90,7 +90,7 @@ class SlotGate {
   virtual bool owns(int slot) const = 0;
 };
 
-// The client, as the gate sees it.
+// The Caller for a client.
 SlotGate::Caller caller_of(const Client& client);
 
 // Appends the words of the request that have slots: keys and shard channels.
@@ -101,7 +101,7 @@ inline constexpr int kSeveralSlots = -2;
 // The slot of all that the requests name, or one of these.
 int common_slot(std::span<const SlotGate::Request> requests);
 
-// What a client is told; empty for kServed.
+// The error for the client; empty for kServed.
 std::string refusal_of(const SlotGate::Answer& answer);
 
 }  // namespace latchkey::server

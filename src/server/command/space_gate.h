@@ -1,7 +1,7 @@
-// Who may hand a client, with its connection, to another server of the process before its request
-// runs. The request then comes again there.
+// SpaceGate: decides before a request runs whether its client moves, with its connection, to
+// another server of the process. The request then runs there.
 //
-// It is an interface, because the spaces that there are (testing/spaces.h) are a layer above.
+// It is an interface, because the spaces (testing/spaces.h) are a layer above.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ class SpaceGate {
 
   enum class Verdict : uint8_t {
     kStays,
-    kGoes,     // it waits (Client::wait) until then
+    kMoves,    // it waits (Client::wait) until then
     kRefused,  // it asked for a place that cannot be had: `error`
   };
   struct Answer {

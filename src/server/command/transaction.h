@@ -1,4 +1,4 @@
-// What MULTI queues.
+// Transaction: the requests queued since MULTI.
 #pragma once
 
 #include <cstdint>

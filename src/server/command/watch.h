@@ -1,8 +1,8 @@
-// WATCH: which clients want to know whether which keys change before their EXEC.
+// WATCH: the keys that clients watch, and whether one of them has changed before EXEC.
 //
-// A client of whose keys one has changed watches none any more: its EXEC fails whatever comes.
-// Listens to keyspace events only while somebody watches. A change then costs a hash lookup, and
-// O(watchers) for a key that is watched.
+// When a watched key has changed, its watchers watch no key any more: their EXEC will fail in any
+// case. Listens to keyspace events only while a client watches keys. A change then costs a hash
+// lookup, and O(watchers) for a key that is watched.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ class WatchRegistry final : public KeyspaceEventListener {
   size_t memory_of(const Client& client) const;
   size_t watching_clients() const { return by_client_.size(); }
   size_t watched_keys() const { return by_key_.size(); }
-  // True when a watched key's time has come since it was watched, even if nobody has looked at it.
+  // True when a watched key has expired since it was watched, even if no lookup has removed it.
   bool any_expired(const Client& client) const;
 
   // KeyspaceEventListener

@@ -6,7 +6,7 @@ namespace latchkey::server {
 
 // Refuses while the node is a master with slots.
 inline constexpr unsigned kShutdownSafe = 16;
-// Hands over to a replica first.
+// Fails over to a replica first.
 inline constexpr unsigned kShutdownFailover = 32;
 
 }  // namespace latchkey::server

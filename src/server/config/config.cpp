@@ -11,7 +11,6 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
-#include <iterator>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -491,9 +490,11 @@ std::vector<Config::NameAndValue> Config::get(std::span<const std::string_view> 
     }
     const base::GlobPattern glob(pattern, /*ignore_case=*/true);
     for (const Directive& directive : directives()) {
-      if (directive.has(kHidden) || (directive.has(kOfValkey) && !values_.edition.is_valkey()))
-        continue;
+      const bool is_valkey = values_.edition.is_valkey();
+      if (directive.has(kOfValkey) && !is_valkey) continue;
       for (const auto name : {directive.name, directive.alias}) {
+        // What Redis hides Valkey shows under its own name.
+        if (directive.has(kHidden) && !(is_valkey && name == directive.alias)) continue;
         if (!name.empty() && has_directive(values_.edition, name) && glob.matches(name))
           show(name, directive);
       }

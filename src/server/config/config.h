@@ -35,17 +35,17 @@ struct Directive;
 // Why a configuration could not be loaded.
 struct ConfigError {
   enum class Kind {
-    kLine,    // a line is wrong: `line`, `line_text` and `message` tell which and why
+    kLine,    // a line is wrong: see `line`, `line_text` and `message`
     kWhole,   // each line is valid, but not all together: `message`
     kFile,    // a file could not be read: `message` is for the log, which has `hint` already
-    kLogged,  // the log has told why; `message` is empty
+    kLogged,  // the reason has been logged; `message` is empty
   };
   Kind kind = Kind::kLine;
   int line = 0;  // counts from 1 in `file`, or past its end for what follows it; 0: none
   std::string line_text;
   std::string message;
   std::string file = {};  // the file that the line stands in; empty: none was named
-  std::string hint = {};  // what to do about it, a sentence; often empty
+  std::string hint = {};  // how to correct it, a sentence; often empty
 
   // An error of no line.
   static ConfigError of(Kind kind, std::string message);
@@ -98,7 +98,7 @@ class Config {
  public:
   using NameAndValue = std::pair<std::string, std::string>;
   // Acts on a change; values() are the new ones. Its failure undoes the whole CONFIG SET, whose
-  // reply then tells its error.
+  // reply then is its error.
   using Hook = std::function<base::Result<>()>;
   // The complete lines of a directive in a rewritten file, in order.
   using LinesSource = std::function<std::vector<std::string>()>;
@@ -121,7 +121,7 @@ class Config {
   const ConfigValues& values() const { return values_; }
   // The directory of files without a path.
   const WorkingDirectory& directory() const { return *directory_; }
-  // The file system that it is on, for whatever is written to stay.
+  // The file system of the server's durable files.
   base::FileSystem& files() const { return files_; }
   // For subsystems that own a setting (REPLICAOF, a port chosen by the system). No hook is called.
   ConfigValues& mutable_values() {
@@ -158,8 +158,8 @@ class Config {
   // probably meant. Lines for the log at warning level; empty when there is no problem.
   std::vector<std::string> startup_problems() const;
 
-  // Which settings of the loaded configuration ask for something that this server does not do, and
-  // why (Directive::no_effect_because): lines for the log.
+  // The settings of the loaded configuration that have no effect here, with the reasons
+  // (Directive::no_effect_because): lines for the log.
   std::vector<std::string> settings_without_effect() const;
 
   // CONFIG GET: names and values, in the order of the table for each pattern, each name once. A
@@ -226,9 +226,9 @@ class Config {
   static const Directive* find(std::string_view name);
 
  private:
-  // The same of those that the server which is emulated knows.
+  // As find(), among the directives of the release that is emulated.
   const Directive* find_known(std::string_view name) const;
-  // Takes the last line of `text` that says which server to emulate: it concerns all other lines.
+  // Applies the last `emulate` line of `text` before all others, which depend on it.
   base::Result<void, ConfigError> choose_edition(std::string_view text);
   struct RegisteredHook {
     std::vector<const Directive*> directives;

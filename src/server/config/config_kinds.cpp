@@ -3,6 +3,7 @@
 #include "base/text/number.h"
 #include "base/text/text.h"
 #include "server/config/config_parse.h"
+#include "server/emulation/later_directives.h"
 
 namespace latchkey::server {
 
@@ -95,16 +96,19 @@ Directive text(Names names, std::string ConfigValues::*member, unsigned flags,
 Directive numbered_choice(Names names, unsigned flags, NumberedWords words,
                           std::function<void(ConfigValues&, int)> store,
                           std::function<int(const ConfigValues&)> read) {
-  auto show = [words, read = std::move(read)](const ConfigValues& values) -> std::string {
+  auto show = [words, read = std::move(read),
+               name = names.name](const ConfigValues& values) -> std::string {
     for (const auto& [word, value] : words) {
-      if (value == read(values)) return std::string(word);
+      if (value == read(values) && has_directive_word(values.edition, name, word))
+        return std::string(word);
     }
     return {};
   };
-  auto parse = [words = std::move(words), store = std::move(store)](
+  auto parse = [words = std::move(words), store = std::move(store), name = names.name](
                    DirectiveArguments arguments, DirectiveContext& context) -> Result<> {
     std::string all;
     for (const auto& [word, value] : words) {
+      if (!has_directive_word(context.values.edition, name, word)) continue;
       if (base::equal_ignoring_case(arguments[0], word)) {
         store(context.values, value);
         return {};

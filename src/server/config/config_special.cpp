@@ -11,6 +11,7 @@
 #include "server/config/config.h"
 #include "server/config/config_kinds.h"
 #include "server/config/config_parse.h"
+#include "server/emulation/later_directives.h"
 #include "server/emulation/release_defaults.h"
 
 namespace latchkey::server {
@@ -369,7 +370,7 @@ Directive notify_keyspace_events_directive() {
         unsigned events = 0;
         for (const char letter : arguments[0]) {
           const unsigned bit = event_bit(letter);
-          if (bit == 0) {
+          if (bit == 0 || !has_event_class(context.values.edition, letter)) {
             return fail("Invalid event class character. Use 'Ag$lshzxeKEtmdn'.");
           }
           events |= bit;

@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "base/text/number.h"
+#include "base/time_units.h"
 #include "server/config/config_kinds.h"
 #include "server/config/config_time_series.h"
 #include "server/process/proc_title.h"
@@ -621,9 +622,9 @@ void add_encodings(std::vector<Directive>& table) {
   table.push_back(memory("hll-sparse-max-bytes", &V::hll_sparse_max_bytes, 0, kMaxSignedBytes));
   table.push_back(memory("stream-node-max-bytes", &V::stream_node_max_bytes, 0, kMaxSignedBytes));
   table.push_back(number("stream-node-max-entries", &V::stream_node_max_entries, 0, kMaxInt64));
-  constexpr int64_t kSecondsOfDay = 86400;
   constexpr int64_t kMaxRemembered = 10'000;
-  table.push_back(number("stream-idmp-duration", &V::stream_idmp_duration, 1, kSecondsOfDay));
+  table.push_back(
+      number("stream-idmp-duration", &V::stream_idmp_duration, 1, base::kSecondsPerDay));
   table.push_back(number("stream-idmp-maxsize", &V::stream_idmp_maxsize, 1, kMaxRemembered));
   table.push_back(array_slice_size());
   table.push_back(number("array-sparse-kmax", &V::array_sparse_kmax, 0, kMaxInt));

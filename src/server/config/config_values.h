@@ -3,7 +3,7 @@
 // The rest of the server reads a setting as `config.values().tcp_keepalive`: a struct read, free on
 // hot paths. A field carries the name of its directive with '-' replaced by '_'; its initializer is
 // the directive's default, and nothing else repeats that default. Sizes are in bytes; other units
-// are the directive's own and are named beside the field where the name does not tell them.
+// are the directive's own and are named beside the field where its name does not contain them.
 #pragma once
 
 #include <array>
@@ -440,11 +440,11 @@ struct ConfigValues {
   // Lines with unknown directives; the reference takes them for settings of a module.
   std::vector<DeferredDirective> unknown_directives;
 
-  // Valkey's: the ports that clients are told instead of the node's; 0: the same.
+  // Valkey's: the ports announced to clients instead of the node's; 0: the same.
   int cluster_announce_client_port = 0;
   int cluster_announce_client_tls_port = 0;
   bool cluster_config_save_best_effort = false;  // a node goes on without its file
-  int cluster_message_gossip_perc = 10;          // of the nodes, those that a message tells of
+  int cluster_message_gossip_perc = 10;          // of the nodes, those that a message lists
   // What Valkey lets one tune of its own loop, memory and files; accepted, and without effect here.
   int active_defrag_cycle_us = 500;
   int prefetch_batch_max_size = 16;

@@ -30,7 +30,7 @@ struct DirectiveHelp {
 // The blocks of a file of that form that are about directives.
 std::vector<DirectiveHelp> read_directive_help(std::string_view configuration);
 
-// The help for whoever asks `--explain NAME`: of the directives that match (a name or an alias, any
+// The output of `--explain NAME`: the help of the directives that match (a name or an alias, any
 // case, or a glob), a page each block. None: there is no such directive.
 std::optional<std::string> explain_directives(std::string_view pattern);
 

@@ -76,7 +76,7 @@ void register_process_settings(Server& server, const ProcessParts& parts) {
   // A task that lets clients be served in between still holds the server up: it does not put the
   // alarm off.
   server.hooks().tick.add([&server, parts] {
-    if (!server.tasks().any()) parts.watchdog->put_off();
+    if (!server.tasks().any()) parts.watchdog->postpone();
   });
   server.hooks().role_changed.add([&server, parts] {
     parts.oom_score->apply(server.settings(), oom_role(server), server.log());

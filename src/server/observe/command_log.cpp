@@ -1,4 +1,5 @@
 #include "server/observe/command_log.h"
+#include "base/time_units.h"
 #include "server/command/dispatcher.h"
 
 #include "server/client/client.h"
@@ -8,15 +9,15 @@
 
 namespace latchkey::server {
 
-bool CommandLog::judge(Client& client, const Command& command,
-                       std::span<const std::string_view> words, int64_t amount) {
+bool CommandLog::add_if_large(Client& client, const Command& command,
+                              std::span<const std::string_view> words, int64_t amount) {
   if (!is_on() || amount < settings_.least_amount || command.has(kSkipSlowlog)) return false;
   // Valkey names the client whose script it is, Redis none.
   const Client* named = &client;
   if (client.has(kClientScript) && client.server.edition().is_valkey())
     named = client.server.dispatcher().serving();
   const bool has_name = named != nullptr && !named->has(kClientScript);
-  const Call call{.time_s = client.server.now_ms() / 1000,
+  const Call call{.time_s = client.server.now_ms() / base::kMsPerSecond,
                   .amount = amount,
                   .client_address = has_name ? named->peer_address() : std::string(),
                   .client_name = has_name ? named->name : client.name};

@@ -1,5 +1,5 @@
-// SLOWLOG and COMMANDLOG: calls that cost much, the latest first. Each log judges calls by an
-// amount of its own: how long they took, or how many bytes their request or reply has.
+// SLOWLOG and COMMANDLOG: calls that cost much, the latest first. Each log measures calls by an
+// amount of its own: their duration, or the size of their request or reply.
 //
 // The dispatcher measures the time of each call anyway and compares it with one number; the code
 // here runs for slow calls only. An entry keeps so many words of so many bytes, so that the log
@@ -46,10 +46,10 @@ class CommandLog {
   bool is_on() const { return settings_.least_amount >= 0 && settings_.most_entries > 0; }
   int64_t least_amount() const { return settings_.least_amount; }
 
-  // Enters the call if the log is on and the amount suffices, but for commands with kSkipSlowlog.
-  // Whether it was entered.
-  bool judge(Client& client, const Command& command, std::span<const std::string_view> words,
-             int64_t amount);
+  // Adds the call if the log is on and the amount reaches the threshold, except commands with
+  // kSkipSlowlog. Returns whether it was added.
+  bool add_if_large(Client& client, const Command& command, std::span<const std::string_view> words,
+                    int64_t amount);
   // The latest first.
   const std::deque<Entry>& entries() const { return entries_; }
   void clear() { entries_.clear(); }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/assert.h"
+#include "base/time_units.h"
 #include "server/command/command_table.h"
 #include "server/command/dispatcher.h"
 #include "server/command/slot_gate.h"
@@ -14,11 +16,8 @@ namespace latchkey::server {
 
 namespace {
 
-constexpr int64_t kMsPerSecond = 1000;
-
 int64_t milliseconds(const timeval& time) {
-  constexpr int64_t kUsPerMs = 1000;
-  return static_cast<int64_t>(time.tv_sec) * kMsPerSecond + time.tv_usec / kUsPerMs;
+  return static_cast<int64_t>(time.tv_sec) * base::kMsPerSecond + time.tv_usec / base::kUsPerMs;
 }
 
 HotKeys::ProcessTimes times_now() {
@@ -55,6 +54,7 @@ void HotKeys::end_at(int64_t machine_ms) {
 }
 
 void HotKeys::reset() {
+  LK_ASSERT(!active_);
   options_.reset();
   all_ = in_slots_ = sampled_ = {};
   ticks_.clear();
@@ -63,7 +63,7 @@ void HotKeys::reset() {
 
 bool HotKeys::is_active() {
   if (!active_ || options_->duration_s == 0) return active_;
-  const int64_t end_ms = started_ms_ + options_->duration_s * kMsPerSecond;
+  const int64_t end_ms = started_ms_ + options_->duration_s * base::kMsPerSecond;
   if (server_.machine_ms() >= end_ms) end_at(end_ms);
   return active_;
 }

@@ -1,10 +1,10 @@
-// The keys that cost most while somebody asks for them: HOTKEYS.
+// HOTKEYS: the keys that cost most while it is active.
 //
-// While it is active every call that names keys is counted, its cost divided among its keys:
-// commands of a transaction one by one, a script as a whole. Of each metric the keys with the
-// highest sums are known; others are forgotten when there are too many to hold, so that a sum may
-// lack what the key had before it was forgotten. Memory: for each metric at most kMaxKeys keys, and
-// kMaxNameBytes of their names, unless those that are asked for are longer.
+// It counts every call that names keys, and splits its cost among its keys: commands of a
+// transaction one by one, a script as a whole. It keeps the keys with the highest sums of each
+// metric and forgets others when there are too many, so that a sum may lack the cost of a key
+// before it was forgotten. Memory: for each metric at most kMaxKeys keys, and kMaxNameBytes of
+// their names, unless the names of the requested number of keys are longer.
 #pragma once
 
 #include <cstddef>

@@ -15,11 +15,12 @@ void LargeCalls::configure(const CommandLog::Settings& requests,
 }
 
 void LargeCalls::called(const MeteredCall& call) {
-  replies_.judge(call.sender, call.command, call.args, static_cast<int64_t>(call.reply_bytes));
+  replies_.add_if_large(call.sender, call.command, call.args,
+                        static_cast<int64_t>(call.reply_bytes));
   // What EXEC runs came before, as requests that were only queued; what a script calls, not at all.
   if (requests_.is_on() && !call.nested)
-    requests_.judge(call.sender, call.command, call.args,
-                    static_cast<int64_t>(request_bytes(call.args)));
+    requests_.add_if_large(call.sender, call.command, call.args,
+                           static_cast<int64_t>(request_bytes(call.args)));
 }
 
 }  // namespace latchkey::server

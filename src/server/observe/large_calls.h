@@ -1,8 +1,8 @@
 // COMMANDLOG's logs of large requests and large replies.
 //
-// The dispatcher tells it of calls only while one of the two logs is on: otherwise calls cost
-// nothing more. Of calls within EXEC and scripts only replies are judged, as in Valkey: their
-// requests are not what the network brought.
+// The dispatcher notifies it of calls only while one of the two logs is on: otherwise calls cost
+// nothing more. Of calls within EXEC and scripts only the replies are measured, as in Valkey: their
+// requests did not come by the network.
 #pragma once
 
 #include "server/command/call_meter.h"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/time_units.h"
 #include "server/server.h"
 
 namespace latchkey::server {
@@ -38,12 +39,10 @@ LatencyTimer::LatencyTimer(Server& server, std::string_view event)
 }
 
 LatencyTimer::~LatencyTimer() {
-  constexpr int64_t kUsPerMs = 1000;
-  constexpr int64_t kMsPerSecond = 1000;
   if (!measures_) return;
   const uint64_t ticks = base::CycleClock::ticks() - started_ticks_;
-  server_.latency_monitor().add(event_, server_.cycle_clock().to_us(ticks) / kUsPerMs,
-                                server_.now_ms() / kMsPerSecond);
+  server_.latency_monitor().add(event_, server_.cycle_clock().to_us(ticks) / base::kUsPerMs,
+                                server_.now_ms() / base::kMsPerSecond);
 }
 
 }  // namespace latchkey::server

@@ -1,4 +1,4 @@
-// What layers above tell of themselves, for INFO and for limits.
+// Figures that layers above report, for INFO and for limits.
 #pragma once
 
 #include <functional>
@@ -16,20 +16,20 @@ namespace latchkey::server {
 template <typename Figures>
 class FigureSource {
  public:
-  Figures operator()() const { return tell_ ? tell_() : Figures(); }
+  Figures operator()() const { return source_ ? source_() : Figures(); }
   // Null: the layer has gone.
-  void set(std::function<Figures()> tell) { tell_ = std::move(tell); }
+  void set(std::function<Figures()> source) { source_ = std::move(source); }
 
  private:
-  std::function<Figures()> tell_;
+  std::function<Figures()> source_;
 };
 
 struct LayerFigures {
   FigureSource<ScriptFigures> scripts;
   FigureSource<PersistenceFigures> persistence;
   FigureSource<ReplicationFigures> replication;
-  // The place in the replication stream that the dataset now stands for; nothing when it stands for
-  // none.
+  // The place in the replication stream up to which its requests are in the dataset; nothing when
+  // there is no such place.
   FigureSource<std::optional<StreamPlace>> stream_place;
 };
 

@@ -15,9 +15,8 @@ namespace latchkey::server {
 // used() adds the bytes allocated and freed since by the thread that constructed the meter, which
 // costs a few loads, and by background threads, as of the last note_others().
 //
-// Asking costs microseconds while other threads are quiet. But the allocator takes the locks of all
-// its bins for it, so that a thread that frees millions of objects meanwhile holds the one that
-// asks up for milliseconds.
+// refresh() costs microseconds while other threads are idle. But the allocator locks all its bins
+// for it, so that a thread that frees millions of objects meanwhile delays it by milliseconds.
 //
 // A server is billed for what the thread allocates and frees from a call of its bill() to the next
 // call of another's. All meters are of one thread.

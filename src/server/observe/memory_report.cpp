@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <optional>
 
+#include "base/time_units.h"
 #include "server/client/client_info.h"
 #include "server/command/slot_gate.h"
 #include "server/server.h"
@@ -71,7 +71,7 @@ double MemoryReport::fragmentation() const {
 MemoryReport measure_memory(Server& server) {
   MemoryReport report;
   report.used = server.used_memory();
-  server.stats().note_memory(report.used, server.machine_ms() / 1000);
+  server.stats().note_memory(report.used, server.machine_ms() / base::kMsPerSecond);
   report.peak = server.stats().peak_memory;
   report.startup = server.startup_memory();
   const ProcessMemory process = sampled_process_memory();

@@ -39,7 +39,7 @@ struct MemoryReport {
   size_t startup = 0;   // before the first client and key
   size_t resident = 0;  // of the process
   size_t clients = 0;   // without values of the dataset that wait to be sent
-  // Of replication, links of the cluster and the append-only file, whoever they are for.
+  // Of replication, links of the cluster and the append-only file.
   size_t buffers = 0;
   size_t keys = 0;
   std::vector<DatabaseMemory> databases;  // databases with keys

@@ -3,17 +3,16 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "base/file.h"
+#include "base/time_units.h"
 #include "server/observe/info.h"
 
 namespace latchkey::server {
 
 namespace {
 
-constexpr int64_t kSecond = 1'000'000;
 constexpr std::string_view kEraseLine = "\r\x1b[K";
 
 std::string amount(ProgressUnit unit, uint64_t value) {
@@ -31,7 +30,7 @@ std::string percentage(const ProgressFigures& figures) {
 }
 
 std::string rate(const ProgressFigures& figures) {
-  const double seconds = static_cast<double>(figures.elapsed_us) / kSecond;
+  const double seconds = static_cast<double>(figures.elapsed_us) / base::kUsPerSecond;
   const auto each = static_cast<uint64_t>(static_cast<double>(figures.done) / seconds);
   return amount(figures.unit, each) + "/s";
 }
@@ -39,7 +38,7 @@ std::string rate(const ProgressFigures& figures) {
 std::string time_left(const ProgressFigures& figures) {
   const double left = static_cast<double>(figures.total - figures.done) *
                       static_cast<double>(figures.elapsed_us) / static_cast<double>(figures.done);
-  return std::to_string(static_cast<int64_t>(left / kSecond + 0.5)) + " s left";
+  return std::to_string(static_cast<int64_t>(left / base::kUsPerSecond + 0.5)) + " s left";
 }
 
 size_t width_of(int terminal) {
@@ -95,7 +94,7 @@ Progress::Progress(base::Logger* log, int terminal, std::string what, ProgressUn
       unit_(unit),
       total_(total),
       started_us_(now_us),
-      next_us_(now_us + kSecond) {
+      next_us_(now_us + base::kUsPerSecond) {
   const bool seen_there =
       terminal_ >= 0 && log_ != nullptr && log_->file().empty() && isatty(log_->standard_stream());
   if (seen_there) log_ = nullptr;
@@ -106,7 +105,7 @@ Progress::~Progress() {
 }
 
 void Progress::show(uint64_t done, int64_t now_us) {
-  next_us_ = now_us + kSecond;
+  next_us_ = now_us + base::kUsPerSecond;
   const ProgressFigures figures{what_, unit_, done, total_, now_us - started_us_};
   if (log_ != nullptr) log_->notice(progress_line(figures));
   if (terminal_ < 0) return;

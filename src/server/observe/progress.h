@@ -1,4 +1,4 @@
-// Progress: tells whoever waits how far long work has come, once a second.
+// Progress: reports once a second how far long work has come.
 //
 //   Loading the dataset: 43 %, 1.20G of 2.80G, 310.00M/s, 5 s left
 //

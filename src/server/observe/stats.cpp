@@ -4,12 +4,14 @@
 #include <numeric>
 #include <utility>
 
+#include "base/time_units.h"
+
 namespace latchkey::server {
 
 void RateMeter::sample(int64_t now_us, uint64_t counter) {
   const int64_t elapsed = now_us - last_us_;
   if (last_us_ != 0 && elapsed > 0 && counter >= last_counter_) {
-    rates_[next_] = (counter - last_counter_) * 1'000'000 / static_cast<uint64_t>(elapsed);
+    rates_[next_] = (counter - last_counter_) * base::kUsPerSecond / static_cast<uint64_t>(elapsed);
     next_ = (next_ + 1) % kSamples;
   }
   last_us_ = now_us;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/time_units.h"
 #include "server/process/shutdown.h"
 #include "server/server.h"
 
@@ -13,12 +14,12 @@ AutomaticExit::AutomaticExit(Server& server, std::function<Clients()> clients,
       clients_(std::move(clients)),
       parent_has_gone_(std::move(parent_has_gone)),
       idle_since_us_(server.clock().monotonic_us()) {
-  server_.hooks().tick.add([this] { look(); });
+  server_.hooks().tick.add([this] { check(); });
   server_.config().on_change({"exit-when-idle"},
                              [this] { idle_since_us_ = server_.clock().monotonic_us(); });
 }
 
-void AutomaticExit::look() {
+void AutomaticExit::check() {
   const int64_t now_us = server_.clock().monotonic_us();
   if (parent_has_gone_ && parent_has_gone_())
     return exit(now_us, "The process that started this server has gone.");
@@ -32,7 +33,7 @@ bool AutomaticExit::is_idle(int64_t now_us) {
   const bool used = clients.connected != 0 || clients.connections_received != before ||
                     (server_.state() & kStateLoading) != 0;
   if (used) idle_since_us_ = now_us;
-  return now_us - idle_since_us_ >= server_.settings().exit_when_idle * kSecondUs;
+  return now_us - idle_since_us_ >= server_.settings().exit_when_idle * base::kUsPerSecond;
 }
 
 void AutomaticExit::exit(int64_t now_us, const char* reason) {

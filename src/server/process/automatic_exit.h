@@ -2,13 +2,15 @@
 // that started it has gone, and exit-when-idle, when there has been no client for so long since the
 // start or since the last one left.
 //
-// Both are looked at in every tick, and shut down as SIGTERM does. A shutdown that is refused,
+// Both are checked in every tick, and shut down as SIGTERM does. A shutdown that is refused,
 // because the dataset could not be saved, is tried again some seconds later.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+
+#include "base/time_units.h"
 
 namespace latchkey::server {
 
@@ -27,10 +29,9 @@ class AutomaticExit {
                 std::function<bool()> parent_has_gone);
 
  private:
-  static constexpr int64_t kSecondUs = 1'000'000;
-  static constexpr int64_t kRetryUs = 5 * kSecondUs;
+  static constexpr int64_t kRetryUs = 5 * base::kUsPerSecond;
 
-  void look();
+  void check();
   bool is_idle(int64_t now_us);
   void exit(int64_t now_us, const char* reason);
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/time_units.h"
 #include "server/server.h"
 
 namespace latchkey::server {
@@ -33,48 +34,48 @@ void CertificateReload::schedule() {
     timer_.reset();
     return;
   }
-  if (!timer_.has_value()) timer_.emplace(*server_.loop(), [this] { start_look(); });
-  const uint64_t interval_ms = uint64_t{1000} * static_cast<uint64_t>(interval_s_);
+  if (!timer_.has_value()) timer_.emplace(*server_.loop(), [this] { start_check(); });
+  const uint64_t interval_ms = static_cast<uint64_t>(interval_s_ * base::kMsPerSecond);
   timer_->start(interval_ms, interval_ms);
 }
 
-void CertificateReload::start_look() {
-  if (looking_) return;
-  looking_ = true;
-  if (!waker_.has_value()) waker_.emplace(*server_.loop(), [this] { finish_look(); });
+void CertificateReload::start_check() {
+  if (checking_) return;
+  checking_ = true;
+  if (!waker_.has_value()) waker_.emplace(*server_.loop(), [this] { finish_check(); });
   if (!worker_.has_value()) worker_.emplace("tls-reload");
   worker_->run([this, round = round_, settings = *settings_, before = stamps_] {
-    Look look;
-    look.round = round;
-    look.stamps = tls::stamps_of(settings);
-    look.changed = look.stamps != before;
-    if (look.changed) look.context = tls::Context::make(settings);
+    Check check;
+    check.round = round;
+    check.stamps = tls::stamps_of(settings);
+    check.changed = check.stamps != before;
+    if (check.changed) check.context = tls::Context::make(settings);
     {
       const std::lock_guard lock(mutex_);
-      done_ = std::move(look);
+      done_ = std::move(check);
     }
     waker_->wake();
   });
 }
 
-void CertificateReload::finish_look() {
-  std::optional<Look> look;
+void CertificateReload::finish_check() {
+  std::optional<Check> check;
   {
     const std::lock_guard lock(mutex_);
-    look = std::exchange(done_, std::nullopt);
+    check = std::exchange(done_, std::nullopt);
   }
-  if (!look.has_value()) return;
-  looking_ = false;
-  if (look->round != round_) return;
+  if (!check.has_value()) return;
+  checking_ = false;
+  if (check->round != round_) return;
   base::Logger& log = server_.log();
-  if (!look->changed) return log.debug("TLS reload skipped: materials unchanged");
+  if (!check->changed) return log.debug("TLS reload skipped: materials unchanged");
   log.notice("TLS materials changed, reloading in background");
-  if (!look->context) {
-    log.warning(look->context.error());
+  if (!check->context) {
+    log.warning(check->context.error());
     return log.warning("Background TLS reload failed");
   }
-  stamps_ = std::move(look->stamps);
-  install_(*std::move(look->context));
+  stamps_ = std::move(check->stamps);
+  install_(*std::move(check->context));
   log.notice("TLS materials reloaded successfully");
 }
 

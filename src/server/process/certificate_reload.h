@@ -1,8 +1,8 @@
 // Replaces certificates when their files change (the directive tls-auto-reload-interval, of Valkey
-// 9.1): looks at the files every so many seconds, and makes another context of them if one is not
-// as it was. Both are done by a thread of its own, so that neither slow disks nor large bundles of
-// authorities hold up clients. Files of which no context can be made are tried again at the next
-// look, and the context stays.
+// 9.1): checks the files every so many seconds, and makes a new context if one has changed. Both
+// are done by a thread of its own, so that neither slow disks nor large bundles of authorities
+// delay clients. Files of which no context can be made are tried again at the next check, and the
+// context stays.
 //
 // Without an interval, or without TLS, it has no thread and no timer.
 #pragma once
@@ -12,7 +12,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "base/worker.h"
@@ -33,8 +32,8 @@ class CertificateReload {
   CertificateReload(const CertificateReload&) = delete;
   CertificateReload& operator=(const CertificateReload&) = delete;
 
-  // From now on looks after the files of `settings`, which a context was made from; `stamps` were
-  // taken before. What comes of a look under way is dropped.
+  // Watches the files of `settings` from now on, of which a context was made; `stamps` were taken
+  // before. The result of a check that is under way is dropped.
   void watch(tls::Settings settings, std::vector<tls::FileStamp> stamps);
   // There is no context any more.
   void stop();
@@ -42,27 +41,27 @@ class CertificateReload {
   void set_interval(int seconds);
 
  private:
-  struct Look {
-    uint64_t round = 0;  // that of the files it looked at
+  struct Check {
+    uint64_t round = 0;  // round_ when it began
     std::vector<tls::FileStamp> stamps;
     bool changed = false;
     base::Result<std::unique_ptr<tls::Context>> context = nullptr;  // made where it changed
   };
 
   void schedule();
-  void start_look();
-  void finish_look();
+  void start_check();
+  void finish_check();
 
   Server& server_;
   Install install_;
   int interval_s_ = 0;
-  uint64_t round_ = 0;  // counts what is watched
+  uint64_t round_ = 0;  // counts the calls of watch() and stop()
   std::optional<tls::Settings> settings_;
   std::vector<tls::FileStamp> stamps_;  // of the files in use
-  bool looking_ = false;
+  bool checking_ = false;
   std::optional<net::Timer> timer_;
   std::mutex mutex_;
-  std::optional<Look> done_;  // guarded by mutex_
+  std::optional<Check> done_;  // guarded by mutex_
   std::optional<net::Waker> waker_;
   // The last, so that its thread has ended before what that uses goes.
   std::optional<base::Worker> worker_;

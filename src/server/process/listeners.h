@@ -28,8 +28,8 @@ class Listeners {
   // opened, or when there is nothing to open.
   bool open();
   void close();
-  // Whether protected mode refuses a client whose TLS handshake is over: it is told so, and closed.
-  // Others are refused when they connect.
+  // Whether protected mode refuses a client whose TLS handshake is over: sends the error, and
+  // closes it. Others are refused when they connect.
   bool refuse_protected(Client& client);
   // The first address of `bind` that clients are accepted at; empty when there is none.
   const std::string& address() const {

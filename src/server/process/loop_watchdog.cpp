@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/time_units.h"
 #include "server/config/config_values.h"
 #include "server/process/stack_traces.h"
 
@@ -40,14 +41,13 @@ LoopWatchdog::~LoopWatchdog() {
 
 void LoopWatchdog::set_period(int period_ms) {
   period_ms_ = period_ms;
-  arm();
+  set_alarm();
 }
 
-void LoopWatchdog::arm() const {
-  constexpr int kMsPerSecond = 1000;
+void LoopWatchdog::set_alarm() const {
   itimerval alarm{};
-  alarm.it_value.tv_sec = period_ms_ / kMsPerSecond;
-  alarm.it_value.tv_usec = period_ms_ % kMsPerSecond * kMsPerSecond;
+  alarm.it_value.tv_sec = period_ms_ / base::kMsPerSecond;
+  alarm.it_value.tv_usec = period_ms_ % base::kMsPerSecond * base::kUsPerMs;
   setitimer(ITIMER_REAL, &alarm, nullptr);
 }
 

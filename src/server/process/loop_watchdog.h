@@ -1,7 +1,7 @@
 // LoopWatchdog: logs a stack trace when the server's loop has not turned for watchdog-period, and
-// whenever somebody sends SIGALRM. The server goes on.
+// whenever the process receives SIGALRM. The server goes on.
 //
-// The alarm is the operating system's (ITIMER_REAL), put off at every tick of the server. Signals
+// The alarm is the operating system's (ITIMER_REAL), postponed in every tick of the server. Signals
 // belong to the process: there is one watchdog in it.
 #pragma once
 
@@ -27,13 +27,13 @@ class LoopWatchdog {
   // In milliseconds; 0 switches the watchdog off.
   void set_period(int period_ms);
   // Called at every tick. Costs a system call while the watchdog is on, and nothing otherwise.
-  void put_off() {
-    if (period_ms_ != 0) arm();
+  void postpone() {
+    if (period_ms_ != 0) set_alarm();
   }
 
  private:
   static void on_alarm(int signal, siginfo_t* info, void* context);
-  void arm() const;
+  void set_alarm() const;
 
   base::Logger& logger_;
   int period_ms_ = 0;

@@ -88,7 +88,7 @@ bool Readiness::announce(std::string_view address) {
   }
   if (values.print_url) {
     write_url(STDOUT_FILENO, url, "print-url");
-    // Whoever reads it is not kept waiting for more.
+    // The reader sees the end of the stream.
     const base::Descriptor null("/dev/null", O_WRONLY);
     if (null.is_open()) dup2(null.number(), STDOUT_FILENO);
   }

@@ -1,5 +1,5 @@
-// Readiness: tells whoever started the process where its server is, as soon as it takes requests,
-// which is when the dataset is loaded. Nobody needs to try whether it can be reached:
+// Readiness: reports the server's address to the program that started the process, as soon as the
+// server takes requests, which is when the dataset is loaded. Nobody needs to poll the port:
 //
 //   port-file   a file of two lines that a shell can read as it is, there only when it is whole,
 //               and removed at exit:
@@ -35,7 +35,7 @@ class Readiness {
   base::Result<void, ConfigError> prepare(const Config& config);
 
   // False, with the reason logged, when the port-file cannot be written: nobody would find the
-  // server. Other failures are only logged, because whoever was to be told has gone.
+  // server. Other failures are only logged, because the reader has gone.
   bool announce(std::string_view address);
   // The server's port or address has changed; nothing before announce().
   void moved(std::string_view address);

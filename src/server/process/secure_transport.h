@@ -5,7 +5,7 @@
 // are replaced by setting their files again, also under the names they had, or by themselves
 // (certificate_reload.h). Connections go on with
 // the context they began with. While no directive asks for TLS there is no context, and the other
-// directives are kept without being looked at.
+// directives are kept without being checked.
 #pragma once
 
 #include <memory>

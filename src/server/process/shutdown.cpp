@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/time_units.h"
 #include "server/client/client.h"
 #include "server/client/pause.h"
 #include "server/command/dispatcher.h"
@@ -151,12 +152,11 @@ base::Result<Shutdown::Outcome> Shutdown::request(unsigned flags) {
     if (auto ended = end(flags); !ended) return ended.failure();
     return Outcome::kEnds;
   }
-  constexpr int64_t kSecondMs = 1000;
   waiting_flags_ = flags;
-  deadline_ms_ = server_.machine_ms() + timeout_s * kSecondMs;
+  deadline_ms_ = server_.machine_ms() + timeout_s * base::kMsPerSecond;
   // Replicas would not receive writes from here on: they would be lost.
   server_.pauses().pause(PauseControl::Reason::kShutdown, PauseControl::Kind::kWrites,
-                         deadline_ms_ + kSecondMs);
+                         deadline_ms_ + base::kMsPerSecond);
   server_.log().notice("Waiting for replicas before shutting down.");
   return Outcome::kWaits;
 }
@@ -167,7 +167,7 @@ void Shutdown::wait(Client& client) {
   client.wait({.deadline_ms = 0, .may_unblock = false, .outlives_role = true, .ended = ended});
 }
 
-void Shutdown::look() {
+void Shutdown::check() {
   if (deadline_ms_ == 0 ||
       (server_.machine_ms() < deadline_ms_ && replicas_lag_ && replicas_lag_()))
     return;

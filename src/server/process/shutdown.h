@@ -41,7 +41,7 @@ class Shutdown {
 
   enum class Outcome : uint8_t { kEnds, kWaits };
   // Shuts down. `flags`: kShutdownSave and the like of config_values.h; while the dataset is being
-  // loaded nothing is saved. Fails when the server goes on; the error is the reply. kWaits: look()
+  // loaded nothing is saved. Fails when the server goes on; the error is the reply. kWaits: check()
   // shuts down, or refuses, when the replicas have caught up or the time is over.
   base::Result<Outcome> request(unsigned flags);
   // Shuts down as SIGTERM does: as shutdown-on-sigterm says, and not before a running script has
@@ -56,7 +56,7 @@ class Shutdown {
   // Until when the shutdown waits for replicas (Unix time); 0: it does not wait.
   int64_t deadline_ms() const { return deadline_ms_; }
   // Shuts down if the replicas have caught up, or the time is over.
-  void look();
+  void check();
 
   // `replicas_lag` returns whether replicas lag behind; it is called at the request, and again
   // until the waiting is over.

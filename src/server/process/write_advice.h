@@ -1,4 +1,4 @@
-// What to do about a file that cannot be written.
+// Advice for the log when a file cannot be written.
 #pragma once
 
 #include <string>

@@ -125,7 +125,7 @@ void Quicklist::touch(Node* node) const {
   node->touched_at = touched_.size();
 }
 
-void Quicklist::untouch(Node* node) const {
+void Quicklist::forget_touched(Node* node) const {
   if (node->touched_at == 0) return;
   Node* last = touched_.back();
   touched_[node->touched_at - 1] = last;
@@ -135,13 +135,13 @@ void Quicklist::untouch(Node* node) const {
 }
 
 void Quicklist::open(Node* node) const {
-  if (!node->is_settled) return;
+  if (!node->is_processed) return;
   keep_open(node);
   touch(node);
 }
 
 void Quicklist::keep_open(Node* node) const {
-  node->is_settled = false;
+  node->is_processed = false;
   if (!node->is_compressed()) return;
   std::string bytes(node->full_size, '\0');
   LK_ASSERT(lzf_decompress(node->compressed, bytes));
@@ -156,8 +156,8 @@ void Quicklist::keep_open(Node* node) const {
 }
 
 void Quicklist::compress(Node* node) const {
-  if (node->is_settled) return;
-  node->is_settled = true;
+  if (node->is_processed) return;
+  node->is_processed = true;
   const size_t size = node->byte_size();
   if (size < kMinToCompress) return;
   const std::span<const char> pack = node->pack.bytes();
@@ -175,7 +175,7 @@ void Quicklist::compress(Node* node) const {
 void Quicklist::leave(Node* node) const {
   // recompress() has put the nodes that it leaves open at the front of touched_.
   if (nodes_ / 2 < depth_ || node->touched_at <= 2 * depth_) return;
-  untouch(node);
+  forget_touched(node);
   compress(node);
 }
 
@@ -198,11 +198,11 @@ void Quicklist::recompress() const {
   }
   for_each_end([&](Node* node) {
     keep_open(node);
-    untouch(node);
+    forget_touched(node);
   });
   while (!touched_.empty()) {
     Node* node = touched_.back();
-    untouch(node);
+    forget_touched(node);
     compress(node);
   }
   // The next call may find them far from the ends.
@@ -246,7 +246,7 @@ void Quicklist::unlink(Node* node) {
   (node->previous != nullptr ? node->previous->next : first_) = node->next;
   (node->next != nullptr ? node->next->previous : last_) = node->previous;
   --nodes_;
-  untouch(node);
+  forget_touched(node);
   if (node->is_compressed()) --compressed_;
   delete node;
 }

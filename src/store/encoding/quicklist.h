@@ -55,7 +55,7 @@ class Quicklist {
     std::string compressed;
     size_t full_size = 0;
     // compress() has processed the node, even if it did not become smaller. open() resets it.
-    bool is_settled = false;
+    bool is_processed = false;
     // Index in touched_, counted from 1; 0: not in touched_.
     size_t touched_at = 0;
 
@@ -136,9 +136,9 @@ class Quicklist {
   void open(Node* node) const;
   void compress(Node* node) const;
   // Adds the node to, or removes it from, touched_, the nodes that recompress() examines. In a list
-  // with a depth, every node that is not settled is in touched_.
+  // with a depth, every node that is not processed is in touched_.
   void touch(Node* node) const;
-  void untouch(Node* node) const;
+  void forget_touched(Node* node) const;
   // Decompresses a node that must stay open.
   void keep_open(Node* node) const;
   // Calls fn for the `depth_` nodes at each end. REQUIRES: there are at least twice as many.

@@ -5,10 +5,11 @@
 // length and then by bytes, which makes looking a name up a few comparisons of lengths.
 //
 // FieldNameSets finds the list of a server that has the same names, whatever order they are given
-// in. Lists are counted: each hash that has one holds a reference, and so does whoever else needs
-// one. A reference may be given back on a background thread, where values are freed; everything
-// else belongs to the server's thread. FieldNameSets holds a reference of its own and drops lists
-// that nobody else holds when it looks through them, which it does each time their number doubles.
+// in. Lists are counted: each hash that has one holds a reference, and so does other code that
+// needs one. A reference may be given back on a background thread, where values are freed;
+// everything else belongs to the server's thread. FieldNameSets holds a reference of its own and
+// drops lists that nobody else holds when it looks through them, which it does each time their
+// number doubles.
 #pragma once
 
 #include <atomic>
@@ -80,7 +81,7 @@ class FieldNamesRef {
   ~FieldNamesRef() {
     if (names_ != nullptr) names_->release();
   }
-  // Hands the reference over to the caller, who releases it.
+  // Moves the reference to the caller, which must release it.
   const FieldNames* take() { return std::exchange(names_, nullptr); }
   const FieldNames* operator->() const { return names_; }
   const FieldNames& operator*() const { return *names_; }

@@ -1,9 +1,10 @@
 #include "store/value/sorted_set.h"
 
-#include <algorithm>
+#include <memory>
 #include <new>
 #include <utility>
 
+#include "base/text/number.h"
 #include "store/prefetched_walk.h"
 
 namespace latchkey::store {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/time_units.h"
+
 namespace latchkey::store {
 
 namespace {
@@ -33,9 +35,8 @@ void StreamProducers::set_limits(uint32_t duration_s, uint32_t most_each) {
 }
 
 bool StreamProducers::is_over(StreamId id, int64_t now_ms) const {
-  constexpr uint64_t kMsPerSecond = 1000;
   const auto now = static_cast<uint64_t>(now_ms);
-  return now > id.ms && now - id.ms >= duration_s_ * kMsPerSecond;
+  return now > id.ms && now - id.ms >= uint64_t{duration_s_} * base::kMsPerSecond;
 }
 
 std::optional<StreamId> StreamProducers::find(std::string_view producer, std::string_view request,

@@ -6,7 +6,7 @@
 // A packed collection is opened in place: the view holds an object whose listpack or intset are the
 // entry's bytes. Nothing is allocated or copied, so it costs a few stores.
 //
-// Valid until the next change of the key. Who wants to change a collection asks
+// Valid until the next change of the key. Code that changes a collection must call
 // Keyspace::find_for_write(), which gives it an object of its own.
 #pragma once
 

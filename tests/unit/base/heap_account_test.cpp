@@ -48,12 +48,12 @@ TEST_CASE("Memory that is handed over is no longer billed, and whoever takes it 
   Counted thread;
   const auto one = thread.account();
   const auto two = thread.account();
-  HeapAccount::take_over(5);
+  HeapAccount::transfer_in(5);
   one->bill();
   thread.allocated += 100;
-  HeapAccount::hand_over(30);
+  HeapAccount::transfer_out(30);
   two->bill();
-  HeapAccount::take_over(30);
+  HeapAccount::transfer_in(30);
   CHECK(one->balance() == 70);
   CHECK(two->balance() == 30);
   two->set_balance(500);
@@ -88,8 +88,8 @@ TEST_CASE("An account is billed again by its number, and none when it is gone") 
 TEST_CASE("Where nobody counts, nothing is handed over") {
   const auto one = std::make_unique<HeapAccount>(ThreadHeapUse(nullptr, nullptr));
   one->bill();
-  HeapAccount::hand_over(30);
-  HeapAccount::take_over(7);
+  HeapAccount::transfer_out(30);
+  HeapAccount::transfer_in(7);
   CHECK(one->balance() == 0);
   HeapAccount::bill_none();
 }

@@ -43,7 +43,7 @@ class CallingNode {
   }
   std::string ask(std::initializer_list<std::string_view> words) {
     says(bulks(words));
-    return heard();
+    return received();
   }
   // Reads nothing.
   void says(std::string_view bytes) {
@@ -56,7 +56,7 @@ class CallingNode {
   }
   // As much as the system takes, without a turn of the loop.
   void says_some(std::string_view* bytes) { bytes->remove_prefix(wire_.peer.send_some(*bytes)); }
-  std::string heard() {
+  std::string received() {
     turn(loop_);
     return wire_.peer.receive();
   }

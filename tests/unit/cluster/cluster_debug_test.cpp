@@ -170,18 +170,18 @@ TEST_CASE("DEBUG SLOTMIGRATION keeps jobs from pausing writes, and from taking s
   ClusterNode& node = test.nodes[0];
   const cluster::SlotJobs& jobs = node.cluster->slot_jobs();
   CHECK(node.run("DEBUG SLOTMIGRATION PREVENT-PAUSE 1") == kOk);
-  CHECK(jobs.hold_back.pause);
-  CHECK_FALSE(jobs.hold_back.failover);
+  CHECK(jobs.prevented.pause);
+  CHECK_FALSE(jobs.prevented.failover);
   CHECK(node.run("DEBUG SLOTMIGRATION PREVENT-PAUSE 0") == kOk);
-  CHECK_FALSE(jobs.hold_back.pause);
+  CHECK_FALSE(jobs.prevented.pause);
   CHECK(node.run("DEBUG SLOTMIGRATION prevent-failover 1") == kOk);
-  CHECK(jobs.hold_back.failover);
-  CHECK_FALSE(jobs.hold_back.pause);
+  CHECK(jobs.prevented.failover);
+  CHECK_FALSE(jobs.prevented.pause);
   CHECK(node.run("DEBUG SLOTMIGRATION PREVENT-FAILOVER 0") == kOk);
-  CHECK_FALSE(jobs.hold_back.failover);
+  CHECK_FALSE(jobs.prevented.failover);
   CHECK(node.run("DEBUG SLOTMIGRATION PREVENT-NOTHING 1") == error("ERR syntax error"));
   CHECK(node.run("DEBUG SLOTMIGRATION PREVENT-PAUSE 2").starts_with("-ERR"));
-  CHECK_FALSE(jobs.hold_back.pause);
+  CHECK_FALSE(jobs.prevented.pause);
 }
 
 TEST_CASE("DEBUG ASM-FAILPOINT is refused for channels and states that do not exist", "[cluster]") {

@@ -28,7 +28,7 @@ struct Asking {
   // Whether the vote is given.
   bool ask() {
     const uint64_t before = voter().last_vote_epoch;
-    nodes[0].cluster->election().asked(*voter().find(nodes[3].id()), request);
+    nodes[0].cluster->election().vote_requested(*voter().find(nodes[3].id()), request);
     CHECK((voter().last_vote_epoch == before || voter().last_vote_epoch == request.current_epoch));
     return voter().last_vote_epoch != before;
   }
@@ -120,7 +120,7 @@ TEST_CASE("A vote in a manual failover does not delay an automatic one", "[clust
 TEST_CASE("A master gets no vote", "[cluster]") {
   Asking asking;
   const uint64_t before = asking.voter().last_vote_epoch;
-  asking.nodes[0].cluster->election().asked(asking.master(), asking.request);
+  asking.nodes[0].cluster->election().vote_requested(asking.master(), asking.request);
   CHECK(asking.voter().last_vote_epoch == before);
 }
 
@@ -286,26 +286,26 @@ TEST_CASE("A replica wins with the votes of most masters", "[cluster]") {
   cluster::Message vote = standing.nodes[0].cluster->message(cluster::MessageType::kVote);
   vote.current_epoch = 100;
   // Before it asked nobody can have voted.
-  standing.election().voted(standing.node(0), vote);
+  standing.election().vote_received(standing.node(0), vote);
   standing.ask_within(kLongMs);
-  standing.election().voted(standing.node(0), vote);
+  standing.election().vote_received(standing.node(0), vote);
   standing.tick_after(1);
   CHECK(standing.node(3).is_replica());
   SECTION("a vote of an older epoch is none") {
     vote.current_epoch = standing.election().epoch() - 1;
-    standing.election().voted(standing.node(1), vote);
+    standing.election().vote_received(standing.node(1), vote);
     standing.tick_after(1);
     CHECK(standing.node(3).is_replica());
   }
   SECTION("nor is that of a replica") {
-    standing.election().voted(standing.node(4), vote);
+    standing.election().vote_received(standing.node(4), vote);
     standing.tick_after(1);
     CHECK(standing.node(3).is_replica());
   }
   SECTION("two of three") {
     const uint64_t epoch = standing.election().epoch();
     vote.current_epoch = epoch;
-    standing.election().voted(standing.node(1), vote);
+    standing.election().vote_received(standing.node(1), vote);
     standing.tick_after(1);
     CHECK(standing.node(3).is_master());
     CHECK(standing.node(3).config_epoch == epoch);

@@ -35,25 +35,25 @@ TEST_CASE("A suspect fails when most masters say so, this one among them", "[clu
   cluster::Node& suspect = watching.node(1);
   suspect.set(cluster::kSuspect);
   watching.report(1, 2, watching.now_ms());
-  watching.detector().mark_if_agreed(suspect);
+  watching.detector().mark_failing_at_quorum(suspect);
   CHECK_FALSE(suspect.has(cluster::kFailing));
   watching.report(1, 3, watching.now_ms());
   SECTION("three of five are enough") {
-    watching.detector().mark_if_agreed(suspect);
+    watching.detector().mark_failing_at_quorum(suspect);
     CHECK(suspect.has(cluster::kFailing));
     CHECK_FALSE(suspect.has(cluster::kSuspect));
     CHECK(suspect.failing_since_ms == watching.now_ms());
   }
   SECTION("only of a node that is suspected") {
     suspect.set(cluster::kSuspect, false);
-    watching.detector().mark_if_agreed(suspect);
+    watching.detector().mark_failing_at_quorum(suspect);
     CHECK_FALSE(suspect.has(cluster::kFailing));
   }
   SECTION("and only once") {
-    watching.detector().mark_if_agreed(suspect);
+    watching.detector().mark_failing_at_quorum(suspect);
     suspect.set(cluster::kSuspect);
     suspect.failing_since_ms = 1;
-    watching.detector().mark_if_agreed(suspect);
+    watching.detector().mark_failing_at_quorum(suspect);
     CHECK(suspect.failing_since_ms == 1);
   }
 }
@@ -66,10 +66,10 @@ TEST_CASE("A node without a vote needs the reports of most masters", "[cluster]"
   for (const size_t by : {0, 2}) {
     cluster::NodeTable::add_report(suspect, *seen.find(watching.nodes[by].id()), watching.now_ms());
   }
-  watching.nodes[5].cluster->detector().mark_if_agreed(suspect);
+  watching.nodes[5].cluster->detector().mark_failing_at_quorum(suspect);
   CHECK_FALSE(suspect.has(cluster::kFailing));
   cluster::NodeTable::add_report(suspect, *seen.find(watching.nodes[4].id()), watching.now_ms());
-  watching.nodes[5].cluster->detector().mark_if_agreed(suspect);
+  watching.nodes[5].cluster->detector().mark_failing_at_quorum(suspect);
   CHECK(suspect.has(cluster::kFailing));
 }
 
@@ -87,18 +87,18 @@ TEST_CASE("A node that others say has failed has failed, unless it is this one",
   Watching watching;
   cluster::Message message = watching.nodes[2].cluster->message(cluster::MessageType::kFail);
   message.subject = watching.nodes[1].id();
-  watching.detector().told_failing(watching.node(2), message);
+  watching.detector().receive_fail(watching.node(2), message);
   CHECK(watching.node(1).has(cluster::kFailing));
   // It has been failing since it was told first.
   watching.node(1).failing_since_ms = 1;
-  watching.detector().told_failing(watching.node(3), message);
+  watching.detector().receive_fail(watching.node(3), message);
   CHECK(watching.node(1).failing_since_ms == 1);
 
   message.subject = watching.nodes[0].id();
-  watching.detector().told_failing(watching.node(2), message);
+  watching.detector().receive_fail(watching.node(2), message);
   CHECK_FALSE(watching.node(0).has(cluster::kFailing));
   message.subject = std::string(40, '0');
-  watching.detector().told_failing(watching.node(2), message);
+  watching.detector().receive_fail(watching.node(2), message);
 }
 
 TEST_CASE("A replica that is back is forgiven at once, a master after two timeouts", "[cluster]") {
@@ -108,12 +108,12 @@ TEST_CASE("A replica that is back is forgiven at once, a master after two timeou
   for (cluster::Node* node : {&master, &replica}) {
     node->set(cluster::kFailing);
     node->failing_since_ms = watching.now_ms() - 2 * kTimeoutMs;
-    watching.detector().forgive_if_back(*node);
+    watching.detector().clear_failing(*node);
   }
   CHECK(master.has(cluster::kFailing));
   CHECK_FALSE(replica.has(cluster::kFailing));
   --master.failing_since_ms;
-  watching.detector().forgive_if_back(master);
+  watching.detector().clear_failing(master);
   CHECK_FALSE(master.has(cluster::kFailing));
 }
 

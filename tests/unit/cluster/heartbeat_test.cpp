@@ -71,13 +71,13 @@ TEST_CASE("A link that may be stuck is opened again", "[cluster]") {
   beating.nodes[0].cluster->heartbeat().ping_at_random(false);
   cluster::Node& node = beating.seen();
   // A link of that age, over which that long ago a ping went and something came.
-  const auto stick = [&](int64_t age_ms, int64_t pinged_ms, int64_t heard_ms) {
+  const auto stick = [&](int64_t age_ms, int64_t pinged_ms, int64_t received_ms) {
     if (node.link != nullptr) beating.nodes[0].cluster->bus().drop(*node.link);
     node.ping_sent_ms = 0;
     beating.tick();
     beating.nodes[0].server.advance_ms(age_ms);
     node.ping_sent_ms = pinged_ms == 0 ? 0 : beating.now_ms() - pinged_ms;
-    node.data_received_ms = beating.now_ms() - heard_ms;
+    node.data_received_ms = beating.now_ms() - received_ms;
     beating.tick();
     return node.link == nullptr;
   };

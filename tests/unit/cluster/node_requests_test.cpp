@@ -373,9 +373,9 @@ TEST_CASE("A replica needs force to replace a master that it does not reach", "[
   master.set(cluster::kFailing, false);
   nodes[1].cluster->bus().drop_links(master);
   CHECK(nodes[1].run("CLUSTER FAILOVER") == down);
-  CHECK_FALSE(nodes[1].cluster->handover().active());
+  CHECK_FALSE(nodes[1].cluster->manual_failover().active());
   CHECK(nodes[1].run("CLUSTER FAILOVER FORCE") == kOk);
-  CHECK(nodes[1].cluster->handover().active());
+  CHECK(nodes[1].cluster->manual_failover().active());
 }
 
 TEST_CASE("A master that leaves names the replica that has all of its writes", "[cluster]") {

@@ -4,7 +4,7 @@
 //     NodeWithPeer scene("repl-timeout 10\n");
 //     scene.migration().import(slots_of({0}));
 //     PlayedChannel& channel = scene.peer.accept([] { return false; });
-//     CHECK(channel.heard() == bulks({"AUTH", "internal connection", scene.cluster.secret()}));
+//     CHECK(channel.received() == bulks({"AUTH", "internal connection", scene.cluster.secret()}));
 //     channel.says("+OK\r\n");
 #pragma once
 
@@ -54,9 +54,9 @@ class PlayedChannel final : public net::ConnectionHandler {
   PlayedChannel& operator=(const PlayedChannel&) = delete;
 
   // What the node has said since.
-  std::string heard() {
+  std::string received() {
     turn(loop_);
-    return std::exchange(heard_, {});
+    return std::exchange(received_, {});
   }
   void says(std::string_view bytes) {
     if (connection_ != nullptr) {
@@ -79,7 +79,7 @@ class PlayedChannel final : public net::ConnectionHandler {
 
   // net::ConnectionHandler
   size_t on_input(std::span<char> bytes) override {
-    heard_.append(bytes.data(), bytes.size());
+    received_.append(bytes.data(), bytes.size());
     return bytes.size();
   }
   size_t wanted_input() const override { return 0; }
@@ -94,7 +94,7 @@ class PlayedChannel final : public net::ConnectionHandler {
 
   net::Loop& loop_;
   net::Connection* connection_;
-  std::string heard_;
+  std::string received_;
 };
 
 class PlayedNode {

@@ -1,5 +1,4 @@
 // What of slots is going on when a master sends its replica another dataset.
-#include <string>
 #include <string_view>
 
 #include "cluster/slot_migration/slot_migration.h"
@@ -19,15 +18,15 @@ TEST_CASE("What is being trimmed stays when another dataset takes its place", "[
   cluster::Trimmer& trimmer = node.migration().trimmer();
   trimmer.set_method(cluster::Trimmer::Method::kActive, -1);
   // The slot of "foo".
-  trimmer.schedule(slots_of({12182}), /*tell_replicas=*/false);
+  trimmer.schedule(slots_of({12182}), /*propagates=*/false);
   CHECK(trimmer.figures().running == 1);
   CHECK(user.run("DBSIZE") == integer(0));
 
   // Without keys, and with a checksum that is not to be looked at.
   std::string_view dataset("REDIS0011\xff\0\0\0\0\0\0\0\0", 18);
-  const auto received = replication::DatasetReceiver::create({.mark = "", .size = dataset.size()},
-                                                             node.directory.path() / "received",
-                                                             node.log, node.server.files());
+  const auto received = replication::DatasetReceiver::create(
+      {.mark = "", .size = dataset.size()}, node.directory.path() / "received", node.log,
+      node.server.files(), node.server.clock());
   REQUIRE(received->take(&dataset) == replication::DatasetReceiver::Result::kDone);
   bool installed = false;
   node.server.tasks().run(

@@ -344,7 +344,7 @@ TEST_CASE("a replica takes the offset at which its master paused once, and only 
   nodes.synchronize(3);
   nodes.pass(3000);
   cluster::Cluster& replica = *nodes[3].cluster;
-  cluster::Handover& handover = replica.handover();
+  cluster::ManualFailover& failover = replica.manual_failover();
   const cluster::Node& master = *replica.myself().master;
   const cluster::Node* const other = replica.nodes().find(nodes[0].id());
   REQUIRE(other != nullptr);
@@ -354,42 +354,42 @@ TEST_CASE("a replica takes the offset at which its master paused once, and only 
   cluster::Message elsewhere = paused;
   elsewhere.offset = paused.offset + 1000;
   const auto is_ready = [&] {
-    handover.tick();
-    return handover.may_begin();
+    failover.tick();
+    return failover.may_begin();
   };
   SECTION("not before it has asked") {
-    handover.told_offset(master, paused);
+    failover.receive_offset(master, paused);
     CHECK_FALSE(is_ready());
-    handover.begin(/*force=*/false);
+    failover.begin(/*force=*/false);
     CHECK_FALSE(is_ready());
   }
   SECTION("from its master, with writes paused") {
-    handover.begin(/*force=*/false);
-    handover.told_offset(*other, paused);
+    failover.begin(/*force=*/false);
+    failover.receive_offset(*other, paused);
     CHECK_FALSE(is_ready());
     cluster::Message running = paused;
     running.message_flags = 0;
-    handover.told_offset(master, running);
+    failover.receive_offset(master, running);
     CHECK_FALSE(is_ready());
-    handover.told_offset(master, paused);
+    failover.receive_offset(master, paused);
     CHECK(is_ready());
   }
   SECTION("once: a later one is not waited for") {
-    handover.begin(/*force=*/false);
-    handover.told_offset(master, paused);
-    handover.told_offset(master, elsewhere);
+    failover.begin(/*force=*/false);
+    failover.receive_offset(master, paused);
+    failover.receive_offset(master, elsewhere);
     CHECK(is_ready());
   }
   SECTION("and it may be further by then: what came since is no write") {
-    handover.begin(/*force=*/false);
-    handover.told_offset(master, paused);
+    failover.begin(/*force=*/false);
+    failover.receive_offset(master, paused);
     nodes[3].server.server.set_replication_offset(static_cast<int64_t>(paused.offset) + 14);
     CHECK(is_ready());
   }
   SECTION("and an offset that it has not reached is waited for") {
-    handover.begin(/*force=*/false);
-    handover.told_offset(master, elsewhere);
-    handover.told_offset(master, paused);
+    failover.begin(/*force=*/false);
+    failover.receive_offset(master, elsewhere);
+    failover.receive_offset(master, paused);
     CHECK_FALSE(is_ready());
   }
 }
@@ -426,7 +426,7 @@ TEST_CASE("a master with a busy script tells no offset, because that goes on to 
   CHECK(nodes[3].run("CLUSTER FAILOVER") == kOk);
   nodes.pass(2000);
   CHECK((master.state() & server::kStatePaused) != 0);
-  CHECK_FALSE(nodes[3].cluster->handover().may_begin());
+  CHECK_FALSE(nodes[3].cluster->manual_failover().may_begin());
   CHECK(flags(nodes[3], nodes[3]) == "myself,slave");
   master.set_state(server::kStateBusy, false);
   nodes.pass(2000);
@@ -595,9 +595,9 @@ TEST_CASE("only a master may have its replicas replace it", "[cluster]") {
   master->set(server::kClientMaster);
   // What comes by the stream is not answered.
   master.run("CLUSTER FAILOVER FORCE REPLICAID " + nodes[0].id());
-  CHECK_FALSE(nodes[2].cluster->handover().active());
+  CHECK_FALSE(nodes[2].cluster->manual_failover().active());
   master.run(request);
-  CHECK(nodes[2].cluster->handover().may_begin());
+  CHECK(nodes[2].cluster->manual_failover().may_begin());
   nodes.pass(4000);
   CHECK(flags(nodes[2], nodes[2]) == "myself,master");
   CHECK(is_owner(nodes[0], kSlotOfA, nodes[2]));

@@ -27,7 +27,7 @@ struct Claims {
     cluster::Message message = nodes[claimant].cluster->message(cluster::MessageType::kPing);
     message.config_epoch = epoch;
     message.slots = claimed;
-    claims().hear(node(claimant), message);
+    claims().process_heartbeat(node(claimant), message);
   }
   static SlotSet slots(int first, int last) {
     SlotSet set;
@@ -111,12 +111,12 @@ TEST_CASE("A node with an old view of a slot is told of its owner", "[cluster]")
   scene.node(2).link->take_output();
   SECTION("whose epoch is newer than what it tells") {
     message.config_epoch = epoch - 1;
-    scene.claims().hear(scene.node(2), message);
+    scene.claims().process_heartbeat(scene.node(2), message);
     CHECK_FALSE(scene.node(2).link->take_output().empty());
   }
   SECTION("but not when both are the same") {
     message.config_epoch = epoch;
-    scene.claims().hear(scene.node(2), message);
+    scene.claims().process_heartbeat(scene.node(2), message);
     CHECK(scene.node(2).link->take_output().empty());
   }
 }
@@ -128,24 +128,24 @@ TEST_CASE("What is told of a node counts if it is newer", "[cluster]") {
   message.subject_slots = Claims::slots(12000, 12000);
   const uint64_t epoch = scene.node(2).config_epoch;
   message.subject_epoch = scene.node(1).config_epoch;
-  scene.claims().told(message);
+  scene.claims().process_update(message);
   CHECK(scene.table().owner(12000) == &scene.node(2));
   message.subject_epoch = epoch + 1;
-  scene.claims().told(message);
+  scene.claims().process_update(message);
   CHECK(scene.table().owner(12000) == &scene.node(1));
   CHECK(scene.node(1).config_epoch == epoch + 1);
 
   SECTION("a replica is a master then") {
     message.subject = scene.nodes[3].id();
     message.subject_epoch = epoch + 2;
-    scene.claims().told(message);
+    scene.claims().process_update(message);
     CHECK(scene.node(3).is_master());
     CHECK(scene.table().owner(12000) == &scene.node(3));
   }
   SECTION("this node knows better") {
     message.subject = scene.nodes[0].id();
     message.subject_epoch = epoch + 2;
-    scene.claims().told(message);
+    scene.claims().process_update(message);
     CHECK(scene.table().owner(12000) == &scene.node(1));
     CHECK(scene.node(0).config_epoch != epoch + 2);
   }
@@ -164,7 +164,7 @@ TEST_CASE("Of two masters of the same epoch the one with the smaller id takes an
     cluster::Message message = scene.nodes[other].cluster->message(cluster::MessageType::kPing);
     message.config_epoch = epoch;
     const uint64_t current = scene.table(at).current_epoch;
-    scene.claims(at).hear(scene.node(other, at), message);
+    scene.claims(at).process_heartbeat(scene.node(other, at), message);
     CHECK(myself.config_epoch == (at == smaller ? current + 1 : epoch));
   }
 }

@@ -146,12 +146,12 @@ TEST_CASE("An export sends the keys and then the writes, and ends when the slots
   scene.finish_child();
   CHECK(scene.state() == "send-stream");
   CHECK(name_of(scene.task().snapshot) == "completed");
-  const std::string keys = scene.snapshot->heard();
+  const std::string keys = scene.snapshot->received();
   CHECK(keys.find(bulks({"SET", "{06S}a", "old"})) != std::string::npos);
   CHECK(keys.find(bulks({"SET", "{Qi}a", "old"})) != std::string::npos);
   CHECK(keys.find("new") == std::string::npos);
   CHECK(keys.ends_with(bulks({"CLUSTER", "SYNCSLOTS", "SNAPSHOT-EOF"})));
-  CHECK(scene.main->heard() == write);
+  CHECK(scene.main->received() == write);
   // The other node closes it when it has the snapshot.
   scene.snapshot->hangs_up();
   scene.work();
@@ -165,10 +165,10 @@ TEST_CASE("An export sends the keys and then the writes, and ends when the slots
   scene.work();
   CHECK(scene.state() == "handoff-prep");
   CHECK(scene.pauses().pauses_for(PauseControl::Reason::kSlotHandoff));
-  CHECK(scene.main->heard().empty());
+  CHECK(scene.main->received().empty());
   scene.work();
   CHECK(scene.state() == "handoff");
-  CHECK(scene.main->heard() == kStreamEof);
+  CHECK(scene.main->received() == kStreamEof);
 
   scene.main->hangs_up();
   scene.work(300);
@@ -359,7 +359,7 @@ TEST_CASE("An export pauses writes when the other node lags little", "[slot-expo
   const std::string write = bulks({"SET", "{06S}a", std::string(150, 'x')});
   scene.user->run("SET {06S}a " + std::string(150, 'x'));
   scene.work();
-  REQUIRE(scene.main->heard() == write);
+  REQUIRE(scene.main->received() == write);
   scene.acknowledge("wait-stream-eof", write.size() - 101);
   scene.work();
   CHECK(scene.state() == "send-stream");
@@ -396,10 +396,10 @@ TEST_CASE("An export ends the stream when all of it has left", "[slot-exporter]"
   scene.work();
   REQUIRE(scene.main->client().pending_output() > 0);
   CHECK(scene.state() == "handoff-prep");
-  while (scene.main->client().pending_output() > 0) scene.main->heard();
+  while (scene.main->client().pending_output() > 0) scene.main->received();
   scene.work();
   CHECK(scene.state() == "handoff");
-  CHECK(scene.main->heard().ends_with(kStreamEof));
+  CHECK(scene.main->received().ends_with(kStreamEof));
 }
 
 TEST_CASE("An export waits for another node as long as the configuration says", "[slot-exporter]") {
@@ -463,7 +463,7 @@ TEST_CASE("An export fails when its output waits for repl-timeout", "[slot-expor
       scene.acknowledge("streaming-buffer", 0);
       scene.work(9'000);
       REQUIRE(scene.state() == "send-stream");
-      scene.main->heard();
+      scene.main->received();
       // The socket takes more, which is seen in the next turn.
       scene.work();
       scene.work();
@@ -473,7 +473,7 @@ TEST_CASE("An export fails when its output waits for repl-timeout", "[slot-expor
   SECTION("and has its time again once all was taken") {
     scene.acknowledge("streaming-buffer", 0);
     scene.work(9'000);
-    while (scene.main->client().pending_output() > 0) scene.main->heard();
+    while (scene.main->client().pending_output() > 0) scene.main->received();
     scene.acknowledge("streaming-buffer", 0);
     scene.work(9'000);
     scene.user->run("SET {06S}a " + std::string(16'000'000, 'x'));
@@ -496,9 +496,9 @@ TEST_CASE("An export whose output exceeds the limit of replicas fails", "[slot-e
   scene.user->run("SET {06S}a " + std::string(99'000, 'x'));
   scene.work();
   CHECK(scene.state() == "send-stream");
-  scene.main->heard();
+  scene.main->received();
   scene.work();
-  scene.main->heard();
+  scene.main->received();
   const std::string more = "SET {06S}a " + std::string(150'000, 'x');
   scene.user->run(more);
   scene.work();

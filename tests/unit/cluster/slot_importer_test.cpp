@@ -67,7 +67,7 @@ struct Import : NodeWithPeer {
   void stream() {
     transfer();
     snapshot->says(kSet0 + kSet1 + kSnapshotEof);
-    main->heard();
+    main->received();
   }
 
   std::string id;
@@ -81,23 +81,23 @@ TEST_CASE("An import fetches the keys and then the writes, and takes the slots o
           "[slot-importer]") {
   Import import;
   const std::string login = bulks({"AUTH", "internal connection", import.cluster.secret()});
-  CHECK(import.main->heard() == login);
+  CHECK(import.main->received() == login);
   CHECK(import.state() == "auth-reply");
   import.main->says(kOk);
-  CHECK(import.main->heard() ==
+  CHECK(import.main->received() ==
         bulks({"CLUSTER", "SYNCSLOTS", "CONF", "NODE-ID", import.cluster.myself().id}));
   CHECK(import.state() == "handshake-reply");
   import.main->says(kOk);
-  CHECK(import.main->heard() ==
+  CHECK(import.main->received() ==
         bulks({"CLUSTER", "SYNCSLOTS", "SYNC", import.id, "0", "1", "7", "7"}));
   CHECK(import.state() == "syncslots-reply");
   CHECK(import.peer.connections() == 1);
   import.main->says(kSync);
   CHECK(import.state() == "accumulate-buffer");
   PlayedChannel& snapshot = import.accept();
-  CHECK(snapshot.heard() == login);
+  CHECK(snapshot.received() == login);
   snapshot.says(kOk);
-  CHECK(snapshot.heard() == bulks({"CLUSTER", "SYNCSLOTS", "RDBCHANNEL", import.id}));
+  CHECK(snapshot.received() == bulks({"CLUSTER", "SYNCSLOTS", "RDBCHANNEL", import.id}));
   snapshot.says(kSlots);
   CHECK(name_of(import.task().snapshot) == "rdbchannel-transfer");
 
@@ -113,7 +113,7 @@ TEST_CASE("An import fetches the keys and then the writes, and takes the slots o
   CHECK(snapshot.is_over());
   CHECK(import.value_of("{06S}a") == "stream");
   CHECK(import.state() == "wait-stream-eof");
-  CHECK(import.main->heard() == ack("wait-stream-eof", write.size()));
+  CHECK(import.main->received() == ack("wait-stream-eof", write.size()));
   import.main->says(bulks({"DEL", "{Qi}a"}));
   CHECK(import.database().size() == 1);
   CHECK_FALSE(import.owns(0));
@@ -404,7 +404,7 @@ TEST_CASE("DEBUG ASM-FAILPOINT has an import fail in each of its states", "[slot
         "Main channel - Failed on purpose (state: " + std::string(state) + ","));
     CHECK(import.main->is_over());
     if (state == std::string_view("accumulate-buffer")) CHECK(import.peer.connections() == 1);
-    if (state == std::string_view("connecting")) CHECK(import.main->heard().empty());
+    if (state == std::string_view("connecting")) CHECK(import.main->received().empty());
   }
   for (const char* state :
        {"connecting", "auth-reply", "rdbchannel-reply", "rdbchannel-transfer"}) {
@@ -417,7 +417,7 @@ TEST_CASE("DEBUG ASM-FAILPOINT has an import fail in each of its states", "[slot
               std::string(state) + ")");
     REQUIRE(import.snapshot != nullptr);
     CHECK(import.snapshot->is_over());
-    if (state == std::string_view("connecting")) CHECK(import.snapshot->heard().empty());
+    if (state == std::string_view("connecting")) CHECK(import.snapshot->received().empty());
   }
 }
 
@@ -464,19 +464,19 @@ TEST_CASE("An import waits for a silent source as long as repl-timeout says", "[
 TEST_CASE("An import tells once a second, and after much, what it has applied", "[slot-importer]") {
   Import import;
   import.transfer();
-  import.main->heard();
+  import.main->received();
   import.tick(5'000);
-  CHECK(import.main->heard().empty());
+  CHECK(import.main->received().empty());
   import.snapshot->says(kSnapshotEof);
-  CHECK(import.main->heard() == ack("wait-stream-eof", 0));
+  CHECK(import.main->received() == ack("wait-stream-eof", 0));
   import.tick(999);
-  CHECK(import.main->heard().empty());
+  CHECK(import.main->received().empty());
   import.tick(1);
-  CHECK(import.main->heard() == ack("wait-stream-eof", 0));
+  CHECK(import.main->received() == ack("wait-stream-eof", 0));
   import.main->says(kSet0);
-  CHECK(import.main->heard().empty());
+  CHECK(import.main->received().empty());
   import.tick(1'000);
-  CHECK(import.main->heard() == ack("wait-stream-eof", kSet0.size()));
+  CHECK(import.main->received() == ack("wait-stream-eof", kSet0.size()));
   const auto applied_to = [&](size_t size) {
     const std::string frame = bulks({"SET", "{06S}a", std::string(100'000, 'x')});
     return bulks({"SET", "{06S}a", std::string(size - (frame.size() - 100'000), 'x')});
@@ -484,9 +484,9 @@ TEST_CASE("An import tells once a second, and after much, what it has applied", 
   import.main->says(applied_to(512 * 1024 - 1));
   while (import.database().find("{06S}a", store::Keyspace::kPeek)->string_size() < 1'000)
     import.peer.wait_a_turn();
-  CHECK(import.main->heard().empty());
+  CHECK(import.main->received().empty());
   import.main->says(bulks({"DEL", "{06S}a"}));
-  CHECK(import.main->heard() ==
+  CHECK(import.main->received() ==
         ack("wait-stream-eof", kSet0.size() + 512 * 1024 - 1 + bulks({"DEL", "{06S}a"}).size()));
 }
 

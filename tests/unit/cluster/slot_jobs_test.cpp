@@ -95,14 +95,14 @@ TEST_CASE("a replica hides what its master imports, and drops what came in vain"
   cluster::SlotJobs::Establishment told{.source = "", .name = name, .slots = {}};
   told.slots.add(0);
   for (const bool success : {false, true}) {
-    jobs.told_of_begin(told);
+    jobs.master_job_began(told);
     store::KeyRef place = db.find("{06S}a", store::Keyspace::kPeek);
     db.set_string(place, "1");
     CHECK(db.size() == 1);
     CHECK(db.visible_size() == 0);
     CHECK(node.run("SCAN 0") == array({bulk("0"), "*0\r\n"}));
-    CHECK_FALSE(jobs.told_of_end(std::string(40, 'x'), success, ""));
-    CHECK(jobs.told_of_end(name, success, success ? "" : "why"));
+    CHECK_FALSE(jobs.master_job_ended(std::string(40, 'x'), success, ""));
+    CHECK(jobs.master_job_ended(name, success, success ? "" : "why"));
     CHECK(db.visible_size() == (success ? 1 : 0));
     CHECK(jobs.jobs().all().front()->state ==
           (success ? cluster::JobState::kSuccess : cluster::JobState::kFailed));
@@ -117,7 +117,7 @@ TEST_CASE("one call of SCAN passes the keys of a slot that is imported", "[slot-
   const std::string name(40, 'b');
   cluster::SlotJobs::Establishment told{.source = "", .name = name, .slots = {}};
   told.slots.add(0);
-  node.cluster->slot_jobs().told_of_begin(told);
+  node.cluster->slot_jobs().master_job_began(told);
   for (int i = 0; i < 2000; ++i) {
     const std::string key = "{06S}" + std::to_string(i);
     store::KeyRef place = db.find(key, store::Keyspace::kPeek);

@@ -2,7 +2,6 @@
 // the deletion of keys of lost slots.
 #include "cluster/slot_migration/slot_migration.h"
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -191,7 +190,7 @@ TEST_CASE("keys of slots that are imported are not seen", "[slot-migration]") {
   node.run("SET " + key(kInSlot1, "a") + " 1");
   cluster::SlotMigration& migration = node.cluster->slot_migration();
   const std::string task = std::string(40, 'a') + ":x:y:import:";
-  REQUIRE(migration.told_of_task(task + "connecting:0-0 5-7"));
+  REQUIRE(migration.master_task_received(task + "connecting:0-0 5-7"));
   CHECK(node.run("DBSIZE") == ":1\r\n");
   CHECK(node.run("KEYS *") == "*1\r\n$5\r\n{Qi}a\r\n");
   CHECK(node.run("KEYS {06S}a") == "*0\r\n");
@@ -205,11 +204,11 @@ TEST_CASE("keys of slots that are imported are not seen", "[slot-migration]") {
   node.server.advance_ms(5000);
   node.server.server.tick();
   CHECK(db.size() == 2);
-  REQUIRE(migration.told_of_task(task + "completed:0-0 5-7"));
+  REQUIRE(migration.master_task_received(task + "completed:0-0 5-7"));
   CHECK(node.run("DBSIZE") == ":2\r\n");
   for (const char* damaged : {"", "a:b:c", "a:b:c:import:connecting:x",
                               "a:b:c:import:connecting:3-1", "a:b:c:nonsense:connecting:1-2"})
-    CHECK_FALSE(migration.told_of_task(damaged));
+    CHECK_FALSE(migration.master_task_received(damaged));
   CHECK(node.run("DBSIZE") == ":2\r\n");
 }
 

@@ -66,14 +66,14 @@ struct Receiving : NodeWithPeer {
     begin();
     source.says(kSet0 + kSet1 + sync("SNAPSHOT-EOF"));
     REQUIRE(state() == "waiting-for-paused");
-    source.heard();
+    source.received();
   }
   // To the point where all has come.
   void pause() {
     snapshot();
     source.says(sync("PAUSED"));
     REQUIRE(state() == "failover-requested");
-    source.heard();
+    source.received();
   }
 
   TestClient user;
@@ -86,7 +86,7 @@ TEST_CASE("A job receives the keys and then the writes, and takes the slots over
           "[slot-receiver]") {
   Receiving scene;
   CHECK(scene.state() == "waiting-for-ack");
-  CHECK(scene.source.heard() == kAck);
+  CHECK(scene.source.received() == kAck);
   CHECK(scene.jobs().receives());
   const uint64_t before = scene.jobs().figures().received;
   std::string all = kAck;
@@ -94,7 +94,7 @@ TEST_CASE("A job receives the keys and then the writes, and takes the slots over
   CHECK(scene.state() == "receiving-snapshot");
   scene.source.says_slowly(kSet0 + select("3") + kSet1 + sync("snapshot-eof"));
   all += kSet0 + select("3") + kSet1 + sync("snapshot-eof");
-  CHECK(scene.source.heard() == sync("REQUEST-PAUSE"));
+  CHECK(scene.source.received() == sync("REQUEST-PAUSE"));
   CHECK(scene.state() == "waiting-for-paused");
   CHECK(scene.value_in(0, "{06S}a") == "snapshot");
   CHECK(scene.value_in(3, "{Qi}a") == "snapshot");
@@ -106,7 +106,7 @@ TEST_CASE("A job receives the keys and then the writes, and takes the slots over
                              bulks({"APPEND", "{Qi}a", " and more"}) + sync("PAUSED");
   scene.source.says_slowly(writes);
   all += writes;
-  CHECK(scene.source.heard() == sync("REQUEST-FAILOVER"));
+  CHECK(scene.source.received() == sync("REQUEST-FAILOVER"));
   CHECK(scene.state() == "failover-requested");
   CHECK(scene.value_in(0, "{06S}a") == "write");
   CHECK(scene.value_in(3, "{06S}a") == "(none)");
@@ -246,17 +246,17 @@ TEST_CASE(
     "[slot-receiver]") {
   Receiving scene("repl-timeout 10\ntimeout 1\n");
   SECTION("once a second, which what else it says is, too") {
-    scene.source.heard();
+    scene.source.received();
     scene.tick(999);
-    CHECK(scene.source.heard().empty());
+    CHECK(scene.source.received().empty());
     scene.tick(1);
-    CHECK(scene.source.heard() == kAck);
+    CHECK(scene.source.received() == kAck);
     scene.tick(500);
     scene.snapshot();
     scene.tick(999);
-    CHECK(scene.source.heard().empty());
+    CHECK(scene.source.received().empty());
     scene.tick(1);
-    CHECK(scene.source.heard() == kAck);
+    CHECK(scene.source.received() == kAck);
   }
   SECTION("since it has been heard of") {
     scene.pass(9'000);
@@ -278,12 +278,12 @@ TEST_CASE(
 TEST_CASE("A receiver that may not take slots waits until it may", "[slot-receiver]") {
   Receiving scene;
   scene.pause();
-  scene.jobs().hold_back.failover = true;
+  scene.jobs().prevented.failover = true;
   scene.source.says(sync("FAILOVER-GRANTED"));
   scene.tick();
   CHECK(scene.state() == "failover-granted");
   CHECK_FALSE(scene.owns(0));
-  scene.jobs().hold_back.failover = false;
+  scene.jobs().prevented.failover = false;
   scene.tick();
   CHECK(scene.state() == "success");
   CHECK(scene.owns(0));
@@ -322,7 +322,7 @@ TEST_CASE("A receiver waits while something else is in the middle", "[slot-recei
   // What comes meanwhile is a sign of life.
   scene.pass(5'000);
   scene.source.says(kSet1);
-  CHECK(scene.job().heard_ms == scene.server.machine_ms());
+  CHECK(scene.job().last_contact_ms == scene.server.machine_ms());
   CHECK(scene.keys() == 0);
   scene.server.set_state(state, false);
   while (scene.keys() < 2) scene.peer.wait_a_turn();
@@ -402,7 +402,7 @@ TEST_CASE("A manual failover of the target ends its jobs, and none begins until 
   scene.snapshot();
   cluster::Node& replica = *scene.cluster.nodes().find(NodeWithPeer::kThird);
   scene.cluster.nodes().make_replica(replica, &scene.cluster.myself());
-  scene.cluster.handover().asked(replica);
+  scene.cluster.manual_failover().requested(replica);
   CHECK(scene.state() == "failed");
   CHECK(scene.job().message == "A failover occurred during slot import");
   CHECK_FALSE(scene.jobs().receives());
@@ -413,7 +413,7 @@ TEST_CASE("A manual failover of the target ends its jobs, and none begins until 
                       std::string(40, 'e'), "SLOTSRANGE", "7", "7"});
   };
   CHECK(establish() == error("ERR Target node is being replaced by its replica"));
-  scene.cluster.handover().reset();
+  scene.cluster.manual_failover().reset();
   CHECK(establish() == kOk);
 }
 

@@ -69,7 +69,7 @@ struct Sending : NodeWithPeer {
     turn(loop);
     finish_child();
     REQUIRE(state() == "replicating");
-    channel.heard();
+    channel.received();
   }
   void replicate() { replicate(*target); }
   void pause() {
@@ -92,25 +92,25 @@ struct Sending : NodeWithPeer {
 TEST_CASE("A job sends the keys and then the writes, and ends when the target has the slots",
           "[slot-sender]") {
   Sending scene;
-  CHECK(scene.target->heard() ==
+  CHECK(scene.target->received() ==
         bulks({"CLUSTER", "SYNCSLOTS", "ESTABLISH", "SOURCE", scene.cluster.myself().id, "NAME",
                scene.job().name, "SLOTSRANGE", "12182", "12182"}));
   CHECK(scene.state() == "reading-establish-response");
   scene.target->says_slowly(kOk);
   scene.finish_child();
   CHECK(scene.state() == "replicating");
-  CHECK(scene.target->heard() == kAck + kOldKeys + sync("SNAPSHOT-EOF"));
+  CHECK(scene.target->received() == kAck + kOldKeys + sync("SNAPSHOT-EOF"));
   CHECK(scene.user.run("SET {6ZJ} stays") == kOk);
   CHECK(scene.user.run("SET foo new") == kOk);
   CHECK(scene.user.run("SET foo newer") == kOk);
-  CHECK(scene.target->heard() ==
+  CHECK(scene.target->received() ==
         kSelect + bulks({"SET", "foo", "new"}) + bulks({"SET", "foo", "newer"}));
   scene.target->says_slowly(kAck + sync("REQUEST-PAUSE"));
-  CHECK(scene.target->heard() == sync("PAUSED"));
+  CHECK(scene.target->received() == sync("PAUSED"));
   CHECK(scene.state() == "failover-paused");
   CHECK(scene.pauses_writes());
   scene.target->says_slowly(sync("request-failover"));
-  CHECK(scene.target->heard() == sync("FAILOVER-GRANTED"));
+  CHECK(scene.target->received() == sync("FAILOVER-GRANTED"));
   CHECK(scene.state() == "failover-granted");
   scene.target->hangs_up();
   scene.work(1'000);
@@ -190,7 +190,7 @@ TEST_CASE("A job that is refused fails with what the target says", "[slot-sender
   }
   SECTION("a password") {
     Sending scene("primaryauth secret\n");
-    CHECK(scene.target->heard() == bulks({"AUTH", "secret"}));
+    CHECK(scene.target->received() == bulks({"AUTH", "secret"}));
     CHECK(scene.state() == "connecting");
     scene.target->says("-WRONGPASS no\r\n");
     CHECK(scene.state() == "failed");
@@ -198,9 +198,9 @@ TEST_CASE("A job that is refused fails with what the target says", "[slot-sender
   }
   SECTION("not a password, but the handshake") {
     Sending scene("primaryauth secret\nprimaryuser anna\n");
-    CHECK(scene.target->heard() == bulks({"AUTH", "anna", "secret"}));
+    CHECK(scene.target->received() == bulks({"AUTH", "anna", "secret"}));
     scene.target->says(kOk);
-    CHECK(scene.target->heard().find("ESTABLISH") != std::string::npos);
+    CHECK(scene.target->received().find("ESTABLISH") != std::string::npos);
     scene.target->says("-ERR no\r\n");
     CHECK(scene.job().message == "Received error during handshake to target: -ERR no\r\n");
   }
@@ -278,7 +278,7 @@ TEST_CASE("A job keeps writes while its child sends the keys", "[slot-sender]") 
   // More than the system takes.
   const std::string much(16 << 20, 'x');
   CHECK(scene.user.run("SET foo " + much) == kOk);
-  scene.target->heard();
+  scene.target->received();
   scene.target->reads(false);
   scene.target->says(kOk);
   scene.work();
@@ -299,8 +299,8 @@ TEST_CASE("A job keeps writes while its child sends the keys", "[slot-sender]") 
   CHECK(scene.pauses_writes());
   const std::string all =
       kAck + kSelect + bulks({"SET", "foo", much}) + sync("SNAPSHOT-EOF") + write + sync("PAUSED");
-  std::string heard = scene.target->heard();
-  while (heard.size() < all.size() && !scene.target->is_over()) heard += scene.target->heard();
+  std::string heard = scene.target->received();
+  while (heard.size() < all.size() && !scene.target->is_over()) heard += scene.target->received();
   CHECK((heard == all));
 }
 
@@ -364,22 +364,22 @@ TEST_CASE("A job gives a sign of life once a second", "[slot-sender]") {
   Sending scene;
   scene.replicate();
   scene.work(999);
-  CHECK(scene.target->heard().empty());
+  CHECK(scene.target->received().empty());
   scene.work(1);
-  CHECK(scene.target->heard() == kAck);
+  CHECK(scene.target->received() == kAck);
   scene.work();
-  CHECK(scene.target->heard().empty());
+  CHECK(scene.target->received().empty());
 }
 
 TEST_CASE("A job that may not pause writes waits until it may", "[slot-sender]") {
   Sending scene;
   SECTION("as DEBUG has it") {
-    scene.jobs().hold_back.pause = true;
+    scene.jobs().prevented.pause = true;
     scene.replicate();
     scene.target->says(sync("REQUEST-PAUSE"));
     CHECK(scene.state() == "waiting-to-pause");
     CHECK_FALSE(scene.pauses_writes());
-    scene.jobs().hold_back.pause = false;
+    scene.jobs().prevented.pause = false;
   }
   SECTION("for a script") {
     scene.replicate();

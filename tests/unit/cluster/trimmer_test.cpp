@@ -1,6 +1,5 @@
 // The deletion of keys of slots that are gone, and keys that are hidden meanwhile.
 #include <string>
-#include <utility>
 
 #include "cluster/cluster.h"
 #include "cluster/slot_migration/slot_migration.h"
@@ -150,7 +149,7 @@ TEST_CASE("Replicas of every release are told of slots that are trimmed in words
     leave(node.server.server, "{06S}a");
     leave(node.server.server, "{Qi}a");
     PropagationRecorder stream(node.server);
-    node.cluster->slot_migration().trimmer().schedule(slots_of({0, 1, 2}), /*tell_replicas=*/true);
+    node.cluster->slot_migration().trimmer().schedule(slots_of({0, 1, 2}), /*propagates=*/true);
     CHECK(node.server.database().size() == 0);
     node.server.tick();
     return stream.take();
@@ -167,8 +166,8 @@ TEST_CASE("RANDOMKEY finds the one key among many of a slot that is imported", "
   ClusterNode& node = nodes[0];
   node.run("CLUSTER ADDSLOTSRANGE 0 16383");
   for (int i = 0; i < 5000; ++i) leave(node.server.server, "{06S}" + std::to_string(i));
-  REQUIRE(node.cluster->slot_migration().told_of_task(std::string(40, 'a') +
-                                                      ":x:y:import:connecting:0-0"));
+  REQUIRE(node.cluster->slot_migration().master_task_received(std::string(40, 'a') +
+                                                              ":x:y:import:connecting:0-0"));
   CHECK(node.run("RANDOMKEY") == kNull);
   leave(node.server.server, "{Qi}a");
   for (int i = 0; i < 20; ++i) CHECK(node.run("RANDOMKEY") == bulk("{Qi}a"));
@@ -186,14 +185,14 @@ TEST_CASE("Fields of hashes in a slot that is imported expire when they are seen
   REQUIRE(node.run("HPEXPIRE {06S}h 100 FIELDS 1 f") == array({integer(1)}));
   cluster::SlotMigration& migration = node.cluster->slot_migration();
   const std::string task = std::string(40, 'a') + ":x:y:import:";
-  REQUIRE(migration.told_of_task(task + "connecting:0-0"));
+  REQUIRE(migration.master_task_received(task + "connecting:0-0"));
   node.server.events();
   for (int i = 0; i < 50; ++i) {
     node.server.advance_ms(100);
     node.server.tick();
   }
   CHECK(node.server.events().empty());
-  REQUIRE(migration.told_of_task(task + "completed:0-0"));
+  REQUIRE(migration.master_task_received(task + "completed:0-0"));
   for (int i = 0; i < 600; ++i) {
     node.server.advance_ms(100);
     node.server.tick();

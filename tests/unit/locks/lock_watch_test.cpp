@@ -4,7 +4,7 @@
 #include <string>
 
 #include "locks/findings.h"
-#include "locks/lock_words.h"
+#include "locks/lock_text.h"
 #include "unit/catch.h"
 #include "unit/locks/scene.h"
 
@@ -304,7 +304,7 @@ TEST_CASE("Remedies name commands that the release has", "[locks]") {
     const auto edition = server::Edition::parse(each.release);
     REQUIRE(edition);
     std::string all;
-    for (const locks::FindingWords& words : locks::all_findings())
+    for (const locks::FindingDescription& words : locks::all_findings())
       all += locks::remedy_of(words.kind, *edition);
     CHECK(all.find('{') == std::string::npos);
     const auto names = [&all](std::string_view text) {

@@ -72,7 +72,7 @@ class Scene : public ServerFixture {
   std::string findings() {
     std::string text;
     for (const locks::Finding& finding : model().findings())
-      text += (text.empty() ? "" : ", ") + std::string(locks::words_of(finding.kind).name);
+      text += (text.empty() ? "" : ", ") + std::string(locks::description_of(finding.kind).name);
     return text;
   }
   // "taken anna, refused bob, expired".

@@ -6,7 +6,6 @@
 
 #include <csignal>
 #include <optional>
-#include <string>
 
 #include "unit/catch.h"
 #include "unit/server_fixture.h"

@@ -1,12 +1,10 @@
 // Snapshots of whole servers, in directories of their own. Children are real ones; time is not.
 #include "persist/snapshots.h"
 
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>

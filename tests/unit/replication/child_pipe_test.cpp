@@ -14,8 +14,8 @@ namespace {
 class Passed {
  public:
   explicit Passed(ChildPipe& pipe) : pipe_(pipe) {}
-  bool pass_on(size_t most = SIZE_MAX) {
-    return pipe_.pass_on([&] { return bytes.size() >= most; },
+  bool forward(size_t most = SIZE_MAX) {
+    return pipe_.forward([&] { return bytes.size() >= most; },
                          [&](std::string_view piece) { bytes.append(piece); });
   }
   std::string bytes;
@@ -36,16 +36,16 @@ TEST_CASE("what a child writes is passed on until its end", "[child-pipe]") {
   const int end = dup(pipe->child_end());
   pipe->close_child_end();
   Passed passed(*pipe);
-  CHECK(passed.pass_on());
+  CHECK(passed.forward());
   CHECK(passed.bytes.empty());
   write_all(end, "one");
-  CHECK(passed.pass_on());
+  CHECK(passed.forward());
   write_all(end, "two");
   close(end);
   // The end is told once everything was handed over, and again whenever it is asked for.
-  CHECK_FALSE(passed.pass_on());
+  CHECK_FALSE(passed.forward());
   CHECK(passed.bytes == "onetwo");
-  CHECK_FALSE(passed.pass_on());
+  CHECK_FALSE(passed.forward());
 }
 
 TEST_CASE("nothing is read from a child while a receiver is full", "[child-pipe]") {
@@ -53,11 +53,11 @@ TEST_CASE("nothing is read from a child while a receiver is full", "[child-pipe]
   REQUIRE(pipe != nullptr);
   write_all(pipe->child_end(), std::string(100'000, 'x'));
   Passed passed(*pipe);
-  CHECK(passed.pass_on(0));
+  CHECK(passed.forward(0));
   CHECK(passed.bytes.empty());
-  CHECK(passed.pass_on(1));
+  CHECK(passed.forward(1));
   CHECK(passed.bytes.size() < 100'000);
-  CHECK(passed.pass_on());
+  CHECK(passed.forward());
   CHECK(passed.bytes == std::string(100'000, 'x'));
 }
 
@@ -67,9 +67,9 @@ TEST_CASE("a child that ends its pipe waits until all was read", "[child-pipe]")
   write_all(pipe->child_end(), "last");
   // Read already when it ends, so that this thread need not wait.
   Passed passed(*pipe);
-  CHECK(passed.pass_on());
+  CHECK(passed.forward());
   shutdown(pipe->child_end(), SHUT_WR);
-  CHECK_FALSE(passed.pass_on());
+  CHECK_FALSE(passed.forward());
   ChildPipe::end(pipe->child_end());
   CHECK(passed.bytes == "last");
 }

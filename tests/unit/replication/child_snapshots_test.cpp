@@ -51,12 +51,12 @@ struct Scene {
     std::string heard;
     constexpr int kMostTurns = 1'000'000;
     for (int i = 0; i < kMostTurns && child().running(); ++i) {
-      heard += replica.heard();
+      heard += replica.received();
       server.tick();
       std::this_thread::yield();
     }
     CHECK_FALSE(child().running());
-    for (int i = 0; i < 10; ++i) heard += replica.heard();
+    for (int i = 0; i < 10; ++i) heard += replica.received();
     return heard;
   }
   bool logged(std::string_view text) const {
@@ -125,7 +125,7 @@ TEST_CASE("A replica gets the dataset through a pipe, and then the stream", "[ch
   replica.says(bulks({"REPLCONF", "ACK", std::to_string(scene.server.replication_offset())}));
   scene.user.run("SET later 1");
   scene.pass(100);
-  CHECK(replica.heard().find(bulks({"SET", "later", "1"})) != std::string::npos);
+  CHECK(replica.received().find(bulks({"SET", "later", "1"})) != std::string::npos);
 }
 
 TEST_CASE("A replica that has no mark for the end gets the dataset as a file",
@@ -165,7 +165,7 @@ TEST_CASE("A replica with a channel gets the dataset there, and the stream by th
   check_dataset(marked_dataset(heard), scene);
   scene.user.run("SET later 1");
   scene.pass(100);
-  CHECK(main.heard().find(bulks({"SET", "later", "1"})) != std::string::npos);
+  CHECK(main.received().find(bulks({"SET", "later", "1"})) != std::string::npos);
 }
 
 TEST_CASE("A replica with Valkey's form of a channel gets the dataset from the child itself",

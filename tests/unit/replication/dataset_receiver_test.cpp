@@ -5,9 +5,11 @@
 #include <filesystem>
 #include <string>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "unit/catch.h"
 #include "unit/faulty_disk.h"
+#include "unit/temporary_directory.h"
 
 namespace latchkey::tests {
 
@@ -23,7 +25,7 @@ struct Receiving {
       : path(std::filesystem::temp_directory_path() /
              ("latchkey-receiver-" + std::to_string(getpid()))) {
     log.set_level(base::LogLevel::kNothing);
-    receiver = DatasetReceiver::create(std::move(shape), path, log, base::disk());
+    receiver = DatasetReceiver::create(std::move(shape), path, log, base::disk(), clock);
   }
   ~Receiving() { unlink(path.c_str()); }
 
@@ -34,6 +36,7 @@ struct Receiving {
   }
   std::string path;
   base::Logger log;
+  base::VirtualClock clock;
   std::unique_ptr<DatasetReceiver> receiver;
   Result result = Result::kWantsMore;
 };
@@ -71,6 +74,22 @@ TEST_CASE("The file of a dataset that never came whole is removed") {
   CHECK_FALSE(base::read_file(receiving.path));
 }
 
+TEST_CASE("The progress of a received dataset is logged by the injected clock") {
+  TemporaryDirectory directory;
+  base::Logger log;
+  log.set_file(directory.path() / "log");
+  base::VirtualClock clock;
+  const auto receiver = DatasetReceiver::create(
+      {.mark = "", .size = 10}, directory.path() / "received", log, base::disk(), clock);
+  std::string_view first = "12345";
+  REQUIRE(receiver->take(&first) == Result::kWantsMore);
+  CHECK(directory.read("log").empty());
+  clock.advance_ms(2000);
+  std::string_view second = "678";
+  REQUIRE(receiver->take(&second) == Result::kWantsMore);
+  CHECK(directory.read("log").find("80 %, 8B of 10B, 4B/s") != std::string::npos);
+}
+
 TEST_CASE("A dataset is received whole, or not at all when the disk fails", "[receiver-faults]") {
   const size_t count = fail_each_call([](const Trial& trial) {
     TemporaryDirectory directory;
@@ -85,7 +104,9 @@ TEST_CASE("A dataset is received whole, or not at all when the disk fails", "[re
     const std::string piece(3 << 20, 'x');
     disk.fail(trial.fault);
     bool kept = false;
-    if (auto receiver = DatasetReceiver::create({.mark = kMark, .size = 0}, path, log, disk)) {
+    const base::VirtualClock clock;
+    if (auto receiver =
+            DatasetReceiver::create({.mark = kMark, .size = 0}, path, log, disk, clock)) {
       Result result = Result::kWantsMore;
       for (int i = 0; i < 3 && result == Result::kWantsMore; ++i) {
         std::string_view bytes = piece;

@@ -75,11 +75,11 @@ struct Scene {
     return channel;
   }
   static std::string greet(PlayedChannel& channel) {
-    channel.heard();
+    channel.received();
     channel.says("+PONG\r\n");
     channel.says("+OK\r\n");
     channel.says("+OK\r\n");
-    return channel.heard();
+    return channel.received();
   }
   void give(PlayedChannel& channel, std::string_view bytes) {
     channel.says(bytes);
@@ -223,7 +223,7 @@ TEST_CASE("A master that is silent in the middle of its dataset is left after re
   CHECK(channel.is_over());
   CHECK_FALSE(scene.is_linked());
   // Meanwhile it gave signs of life.
-  CHECK(channel.heard().find('\n') != std::string::npos);
+  CHECK(channel.received().find('\n') != std::string::npos);
 }
 
 TEST_CASE("A replica with keys loads from a file where only an empty one may load at once",
@@ -272,7 +272,7 @@ TEST_CASE("What came of the stream while the dataset came by a channel is replay
   PlayedChannel& main = scene.follow();
   main.says("+RDBCHANNELSYNC 17\r\n");
   PlayedChannel& channel = scene.connection();
-  CHECK(channel.heard().find("main-ch-client-id") != std::string::npos);
+  CHECK(channel.received().find("main-ch-client-id") != std::string::npos);
   channel.says("+OK\r\n");
   scene.give(channel, kMarked + scene.dataset.substr(0, 30));
   std::string stream = bulks({"SELECT", "0"});

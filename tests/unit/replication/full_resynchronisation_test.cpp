@@ -122,7 +122,7 @@ TEST_CASE("The dataset may come by a connection of its own") {
   on_channel("$" + std::to_string(dataset.size()) + "\r\n" + dataset);
   CHECK(replica.replica_role().channel() == nullptr);
   CHECK(replica.info("master_link_status") == "up");
-  CHECK(master.heard() == bulks({"REPLCONF", "ACK", "100"}));
+  CHECK(master.received() == bulks({"REPLCONF", "ACK", "100"}));
   master.sends(bulks({"SET", "key", "value"}));
   CHECK(user.run("GET name") == bulk("theirs"));
   CHECK(user.run("GET key") == bulk("value"));
@@ -200,7 +200,7 @@ TEST_CASE("The stream may be joined before the dataset is there, and after it wa
   for (const bool joins_first : {true, false}) {
     DualFollower f;
     CHECK(says_on_channel(f, "\n$ENDOFF:100 " + kId + " 0 5\r\n").empty());
-    CHECK(f.master.heard() == bulks({"REPLCONF", "set-rdb-client-id", "5"}));
+    CHECK(f.master.received() == bulks({"REPLCONF", "set-rdb-client-id", "5"}));
     CHECK(f.master.says("+OK\r\n") == bulks({"PSYNC", kId, "101"}));
     if (joins_first) f.master.says("+CONTINUE\r\n");
     f.bring_dataset();

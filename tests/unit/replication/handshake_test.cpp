@@ -278,7 +278,7 @@ TEST_CASE("A replica that is to take over is asked by PSYNC, and may decline") {
              .port = 7000,
              .ip = "",
              .resume = Introduction::Place{kId, 5},
-             .hands_over = true});
+             .requests_failover = true});
   talk.handshake.begin();
   talk.after("+PONG");
   talk.after("+OK");

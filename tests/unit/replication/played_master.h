@@ -2,9 +2,7 @@
 // what a master would.
 #pragma once
 
-#include <iterator>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -80,9 +78,9 @@ class PlayedMaster {
     left_ = rest.substr(consumed);
     // A dataset that is whole is put in place in the next turn.
     replica_.server.tasks().resume_ready();
-    return heard();
+    return received();
   }
-  std::string heard() {
+  std::string received() {
     if (replica_.replica_role().session() != nullptr)
       return replica_.replica_role().session()->client().out().take_all();
     replication::MasterConnection* link = replica_.replica_role().link();

@@ -21,17 +21,17 @@ TEST_CASE("The stream is applied, counted, and acknowledged each second") {
   f.user.run("SELECT 2");
   CHECK(f.user.run("GET key") == bulk("value"));
   CHECK(f.server.replication_offset() == 100 + static_cast<int64_t>(set.size()));
-  CHECK(f.master.heard().empty());
+  CHECK(f.master.received().empty());
   f.advance_seconds(2);
   const std::string offset = std::to_string(f.server.replication_offset());
-  CHECK(f.master.heard().find(bulks({"REPLCONF", "ACK", offset})) != std::string::npos);
+  CHECK(f.master.received().find(bulks({"REPLCONF", "ACK", offset})) != std::string::npos);
 }
 
 TEST_CASE("GETACK is answered with what came before it") {
   LinkedReplica f;
   const std::string set = bulks({"SET", "key", "value"});
   f.master.sends(set + bulks({"REPLCONF", "GETACK", "*"}) + bulks({"SET", "key", "other"}));
-  CHECK(f.master.heard() == bulks({"REPLCONF", "ACK", std::to_string(100 + set.size())}));
+  CHECK(f.master.received() == bulks({"REPLCONF", "ACK", std::to_string(100 + set.size())}));
 }
 
 TEST_CASE("Requests of the stream come in pieces") {
@@ -182,7 +182,7 @@ TEST_CASE("A request of the stream that fails is told in the log, and the stream
       f.logged("== CRITICAL == This replica is sending an error to its master: 'value is not an "
                "integer or out of range' after processing the command 'incr'"));
   CHECK(f.user.run("GET key") == bulk("other"));
-  CHECK(f.master.heard().empty());
+  CHECK(f.master.received().empty());
 }
 
 TEST_CASE("A replica that is promoted goes on under another name, and covers the one before") {
@@ -244,11 +244,11 @@ TEST_CASE("A replica asks its master for the clock when a replica of its own com
   const std::string question = bulks({"REPLCONF", "CLOCK", "?"});
   TestClient below(f);
   const auto join = [&](TestClient& replica) {
-    f.master.heard();
+    f.master.received();
     replica.run("REPLCONF listening-port 7777 capa psync2 capa clock");
     replica.run("PSYNC " + kId + " " + std::to_string(f.replication->offset() + 1));
     f.tick();
-    return f.master.heard();
+    return f.master.received();
   };
   SECTION("if the master has told of one") {
     f.master.sends(bulks({"REPLCONF", "CLOCK", "frozen:1000000000000000:1"}));
@@ -256,7 +256,7 @@ TEST_CASE("A replica asks its master for the clock when a replica of its own com
     // A replica of the replica below asks by way of it.
     CHECK(below.run("REPLCONF CLOCK ?").empty());
     f.tick();
-    CHECK(f.master.heard().find(question) != std::string::npos);
+    CHECK(f.master.received().find(question) != std::string::npos);
     // The answer goes down to all of them as it came.
     below.take_output();
     const std::string answer = bulks({"REPLCONF", "CLOCK", "frozen:1000000030000000:1"});

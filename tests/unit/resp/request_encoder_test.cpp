@@ -58,7 +58,7 @@ TEST_CASE("The parser reads what was encoded", "[request_encoder]") {
   const std::vector<std::string_view> views(words.begin(), words.end());
   std::string request = encode_request(views);
   RequestParser parser;
-  Arguments read;
+  ArgumentVector read;
   size_t consumed = 0;
   REQUIRE(parser.parse(request, {}, read, &consumed) == RequestParser::Status::kRequest);
   CHECK(consumed == request.size());

@@ -28,7 +28,7 @@ Parsed parse_in_pieces(const std::string& stream, const RequestParser::Limits& l
   Parsed parsed;
   std::string pending;
   size_t fed = 0;
-  Arguments arguments;
+  ArgumentVector arguments;
   while (fed < stream.size()) {
     const size_t length = std::min<size_t>(next_length(), stream.size() - fed);
     std::string moved = pending + stream.substr(fed, length);
@@ -132,7 +132,7 @@ TEST_CASE("An array of bulk strings is a request", "[request_parser]") {
 TEST_CASE("Arguments are views into the caller's buffer", "[request_parser]") {
   std::string stream = "*2\r\n$4\r\nECHO\r\n$2\r\nhi\r\n";
   RequestParser parser;
-  Arguments arguments;
+  ArgumentVector arguments;
   size_t consumed = 0;
   REQUIRE(parser.parse({stream.data(), stream.size()}, {}, arguments, &consumed) ==
           RequestParser::Status::kRequest);
@@ -144,11 +144,11 @@ TEST_CASE("Arguments are appended behind those the caller has already", "[reques
   std::string first = "*2\r\n$4\r\nECHO\r\n$2\r\nhi\r\n";
   std::string second = "GET k\n";
   RequestParser parser;
-  Arguments arguments;
+  ArgumentVector arguments;
   size_t consumed = 0;
   parser.parse({first.data(), first.size()}, {}, arguments, &consumed);
   parser.parse({second.data(), second.size()}, {}, arguments, &consumed);
-  CHECK(arguments == Arguments{"ECHO", "hi", "GET", "k"});
+  CHECK(arguments == ArgumentVector{"ECHO", "hi", "GET", "k"});
   std::string bad = "*2\r\n$1\r\na\r\n$x\r\n";
   CHECK(parser.parse({bad.data(), bad.size()}, {}, arguments, &consumed) ==
         RequestParser::Status::kError);
@@ -193,7 +193,7 @@ TEST_CASE("An incomplete request tells what it has and how many bytes it needs",
           "[request_parser]") {
   std::string stream = "*3\r\n$3\r\nSET\r\n$5\r\nhello\r\n$100\r\nabc";
   RequestParser parser;
-  Arguments arguments;
+  ArgumentVector arguments;
   size_t consumed = 0;
   REQUIRE(parser.parse({stream.data(), stream.size()}, {}, arguments, &consumed) ==
           RequestParser::Status::kIncomplete);
@@ -332,7 +332,7 @@ TEST_CASE("Parsing leaves the bytes as they are, so that a request may be parsed
   std::string bytes = stream;
   RequestParser parser;
   for (int round = 0; round < 2; ++round) {
-    Arguments arguments;
+    ArgumentVector arguments;
     size_t position = 0;
     while (position < bytes.size()) {
       size_t consumed = 0;
@@ -342,16 +342,16 @@ TEST_CASE("Parsing leaves the bytes as they are, so that a request may be parsed
     }
     CHECK(bytes == stream);
     CHECK(arguments ==
-          Arguments{"SET", "key", "value", "ECHO", "a A", "it's", "xy z", "ECHO", "hi"});
+          ArgumentVector{"SET", "key", "value", "ECHO", "a A", "it's", "xy z", "ECHO", "hi"});
   }
 }
 
 TEST_CASE("split_words ends at a NUL", "[request_parser]") {
   using namespace std::string_literals;
   std::string line = "a b\0 c"s;
-  Arguments words;
+  ArgumentVector words;
   CHECK(split_words({line.data(), line.size()}, words));
-  CHECK(words == Arguments{"a", "b"});
+  CHECK(words == ArgumentVector{"a", "b"});
   std::string only = "\0"s;
   words.clear();
   CHECK(split_words({only.data(), only.size()}, words));

@@ -92,7 +92,7 @@ TEST_CASE("An interpreter in which nothing can be interrupted any more is made a
   CHECK(lua_load(lua, read, nullptr, "=broken") != 0);
   lua_sethook(lua, nullptr, 0, 0);
   before->clear_stack();
-  before->doubt();
+  before->require_probe();
   CHECK_FALSE(before->is_sound());
 
   CHECK(scripts.eval("return 'cached'") == bulk("cached"));
@@ -114,7 +114,7 @@ TEST_CASE("Libraries are loaded again when their interpreter is made anew", "[sc
   // What is wrong with it does not matter here: a hook that nobody takes off.
   lua_sethook(
       lua, [](lua_State* state, lua_Debug*) { luaL_error(state, "raised"); }, LUA_MASKCOUNT, 1);
-  scripts.engine->functions().interpreter()->doubt();
+  scripts.engine->functions().interpreter()->require_probe();
   CHECK(scripts.client->run("FCALL count 0") == integer(1));
   CHECK(scripts.client->run("FCALL count 0") == integer(2));
   CHECK(scripts.server.server.figures().scripts().libraries == 1);

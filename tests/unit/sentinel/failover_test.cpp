@@ -38,9 +38,9 @@ TEST_CASE("Sentinels find replicas and each other by INFO and hello messages", "
   World world(1);
   world.build(2, 3, 2);
   discover(world);
-  CHECK(world.nodes()[0]->has_told("+slave"));
-  CHECK(world.nodes()[0]->has_told("+sentinel"));
-  CHECK(world.is_settled());
+  CHECK(world.nodes()[0]->has_event("+slave"));
+  CHECK(world.nodes()[0]->has_event("+sentinel"));
+  CHECK(world.is_stable());
 }
 
 TEST_CASE("A master that dies is replaced by its replica with the most data", "[sentinel]") {
@@ -52,18 +52,18 @@ TEST_CASE("A master that dies is replaced by its replica with the most data", "[
   world.heal();
   world.servers()[0]->up = false;
   REQUIRE(world.server_at("10.0.0.2")->offset < world.server_at("10.0.0.3")->offset);
-  REQUIRE(world.run_until([&] { return world.is_settled(); }, 60 * kSecond));
+  REQUIRE(world.run_until([&] { return world.is_stable(); }, 60 * kSecond));
   CHECK(world.agreed_master()->ip == "10.0.0.3");
   for (const auto& node : world.nodes()) {
-    CHECK(node->has_told("+sdown"));
-    CHECK(node->has_told("+switch-master"));
+    CHECK(node->has_event("+sdown"));
+    CHECK(node->has_event("+switch-master"));
   }
 
   SECTION("the old master becomes a replica when it comes back") {
     world.servers()[0]->up = true;
     REQUIRE(
         world.run_until([&] { return world.servers()[0]->master_ip == "10.0.0.3"; }, 60 * kSecond));
-    CHECK(world.run_until([&] { return world.is_settled(); }, 60 * kSecond));
+    CHECK(world.run_until([&] { return world.is_stable(); }, 60 * kSecond));
   }
 }
 
@@ -89,7 +89,7 @@ TEST_CASE("Instances whose names are gone keep their addresses, and are replicas
   REQUIRE(world.run_until(
       [&] {
         forgotten = forgotten || node.master().address.ip.empty();
-        return world.is_settled();
+        return world.is_stable();
       },
       120 * kSecond));
   CHECK_FALSE(forgotten);
@@ -115,11 +115,11 @@ TEST_CASE("A Sentinel whose name is gone is heard all the same", "[sentinel]") {
               .master_host = "10.0.0.1",
               .master_port = 6379,
               .master_config_epoch = 0};
-  node.sentinel().discovery().take_hello(format_hello(hello));
+  node.sentinel().discovery().process_hello(format_hello(hello));
   REQUIRE(node.master().sentinels.size() == 1);
   world.names.clear();
   hello.current_epoch = 7;
-  node.sentinel().discovery().take_hello(format_hello(hello));
+  node.sentinel().discovery().process_hello(format_hello(hello));
   CHECK(node.sentinel().current_epoch() == 7);
   CHECK(node.master().sentinels.at(hello.id)->address.ip == "10.0.1.9");
 }
@@ -131,7 +131,7 @@ TEST_CASE("Priority 0 is never promoted, and a lesser priority is preferred", "[
   world.server_at("10.0.0.4")->priority = 10;
   discover(world);
   world.servers()[0]->up = false;
-  REQUIRE(world.run_until([&] { return world.is_settled(); }, 60 * kSecond));
+  REQUIRE(world.run_until([&] { return world.is_stable(); }, 60 * kSecond));
   CHECK(world.agreed_master()->ip == "10.0.0.4");
 }
 
@@ -144,7 +144,7 @@ TEST_CASE("Without a replica that is fit the failover is given up", "[sentinel]"
   REQUIRE(world.run_until(
       [&] {
         return std::any_of(world.nodes().begin(), world.nodes().end(), [](const auto& node) {
-          return node->has_told("-failover-abort-no-good-slave");
+          return node->has_event("-failover-abort-no-good-slave");
         });
       },
       60 * kSecond));
@@ -158,14 +158,14 @@ TEST_CASE("A minority finds the master down, and does not fail it over", "[senti
   // Two Sentinels and a replica are on one side: enough for the quorum, not for the majority.
   world.cut({"10.0.1.1", "10.0.1.2", "10.0.0.2"});
   world.run_for(120 * kSecond);
-  CHECK(world.nodes()[0]->has_told("+odown"));
+  CHECK(world.nodes()[0]->has_event("+odown"));
   // One of the two has the other's vote, and no more.
-  CHECK((world.nodes()[0]->has_told("-failover-abort-not-elected") ||
-         world.nodes()[1]->has_told("-failover-abort-not-elected")));
+  CHECK((world.nodes()[0]->has_event("-failover-abort-not-elected") ||
+         world.nodes()[1]->has_event("-failover-abort-not-elected")));
   CHECK_FALSE(world.server_at("10.0.0.2")->is_master());
   CHECK(world.servers()[0]->is_master());
   world.heal();
-  REQUIRE(world.run_until([&] { return world.is_settled(); }, 120 * kSecond));
+  REQUIRE(world.run_until([&] { return world.is_stable(); }, 120 * kSecond));
   CHECK(world.agreed_master()->ip == "10.0.0.1");
 }
 
@@ -177,7 +177,7 @@ TEST_CASE("Fewer than the quorum do not find the master down together", "[sentin
   world.servers()[0]->up = false;
   world.run_for(120 * kSecond);
   CHECK(world.nodes()[0]->master().has(kSdown));
-  CHECK_FALSE(world.nodes()[0]->has_told("+odown"));
+  CHECK_FALSE(world.nodes()[0]->has_event("+odown"));
   CHECK_FALSE(world.server_at("10.0.0.2")->is_master());
 }
 
@@ -191,7 +191,7 @@ TEST_CASE("A master that was cut off is told to follow the one the majority has 
                           60 * kSecond));
   CHECK(world.servers()[0]->is_master());
   world.heal();
-  REQUIRE(world.run_until([&] { return world.is_settled(); }, 60 * kSecond));
+  REQUIRE(world.run_until([&] { return world.is_stable(); }, 60 * kSecond));
   CHECK_FALSE(world.servers()[0]->is_master());
 }
 
@@ -201,11 +201,11 @@ TEST_CASE("A Sentinel that was down takes over the newer configuration", "[senti
   discover(world);
   world.nodes()[1]->stop();
   world.servers()[0]->up = false;
-  REQUIRE(world.run_until([&] { return world.is_settled(); }, 60 * kSecond));
+  REQUIRE(world.run_until([&] { return world.is_stable(); }, 60 * kSecond));
   world.nodes()[1]->restart();
   CHECK(world.nodes()[1]->master().address.ip == "10.0.0.1");
-  REQUIRE(world.run_until([&] { return world.is_settled(); }, 60 * kSecond));
-  CHECK(world.nodes()[1]->has_told("+config-update-from"));
+  REQUIRE(world.run_until([&] { return world.is_stable(); }, 60 * kSecond));
+  CHECK(world.nodes()[1]->has_event("+config-update-from"));
 }
 
 TEST_CASE("A failover on request needs no agreement", "[sentinel]") {
@@ -216,10 +216,10 @@ TEST_CASE("A failover on request needs no agreement", "[sentinel]") {
   REQUIRE(node.sentinel().failover().choose_replica(node.master()) != nullptr);
   node.sentinel().failover().force(node.master());
   REQUIRE(world.run_until(
-      [&] { return world.is_settled() && world.agreed_master() != world.servers()[0].get(); },
+      [&] { return world.is_stable() && world.agreed_master() != world.servers()[0].get(); },
       60 * kSecond));
-  CHECK(node.has_told("+failover-end"));
-  CHECK_FALSE(node.has_told("+odown"));
+  CHECK(node.has_event("+failover-end"));
+  CHECK_FALSE(node.has_event("+odown"));
 }
 
 TEST_CASE("A coordinated failover has the master hand over once a majority agrees", "[sentinel]") {
@@ -232,11 +232,11 @@ TEST_CASE("A coordinated failover has the master hand over once a majority agree
   node.sentinel().failover().coordinate(node.master());
   CHECK(node.master().has(kCoordinated));
   REQUIRE(world.run_until([&] { return old.pauses_writes; }, 60 * kSecond));
-  REQUIRE(world.run_until([&] { return world.is_settled() && world.agreed_master() != &old; },
+  REQUIRE(world.run_until([&] { return world.is_stable() && world.agreed_master() != &old; },
                           60 * kSecond));
-  CHECK(node.has_told("+elected-leader"));
-  CHECK(node.has_told("+failover-end"));
-  CHECK_FALSE(node.has_told("+sdown"));
+  CHECK(node.has_event("+elected-leader"));
+  CHECK(node.has_event("+failover-end"));
+  CHECK_FALSE(node.has_event("+sdown"));
   CHECK_FALSE(node.master().has(kCoordinated));
   for (const auto& server : world.servers()) CHECK_FALSE(server->pauses_writes);
 }
@@ -250,7 +250,7 @@ TEST_CASE("A coordinated failover needs votes of others", "[sentinel]") {
   world.nodes()[2]->stop();
   node.sentinel().failover().coordinate(node.master());
   REQUIRE(
-      world.run_until([&] { return node.has_told("-failover-abort-not-elected"); }, 60 * kSecond));
+      world.run_until([&] { return node.has_event("-failover-abort-not-elected"); }, 60 * kSecond));
   CHECK_FALSE(node.master().has(kFailover | kCoordinated));
   CHECK(world.servers()[0]->is_master());
   CHECK_FALSE(world.servers()[0]->pauses_writes);
@@ -269,8 +269,8 @@ TEST_CASE("Writes go on when a master does not hand over", "[sentinel]") {
   old.hands_over = refuses ? FakeServer::HandsOver::kRefuses : FakeServer::HandsOver::kWaits;
   node.sentinel().failover().coordinate(node.master());
   REQUIRE(world.run_until([&] { return old.pauses_writes; }, 60 * kSecond));
-  REQUIRE(world.run_until([&] { return node.has_told(event); }, 60 * kSecond));
-  REQUIRE(world.run_until([&] { return !old.pauses_writes && world.is_settled(); }, 60 * kSecond));
+  REQUIRE(world.run_until([&] { return node.has_event(event); }, 60 * kSecond));
+  REQUIRE(world.run_until([&] { return !old.pauses_writes && world.is_stable(); }, 60 * kSecond));
   CHECK(world.agreed_master() == &old);
 }
 
@@ -285,9 +285,9 @@ TEST_CASE("A master that dies instead of handing over is replaced", "[sentinel]"
   node.sentinel().failover().coordinate(node.master());
   REQUIRE(world.run_until([&] { return old.pauses_writes; }, 60 * kSecond));
   old.up = false;
-  REQUIRE(world.run_until([&] { return world.is_settled(); }, 60 * kSecond));
+  REQUIRE(world.run_until([&] { return world.is_stable(); }, 60 * kSecond));
   CHECK(world.agreed_master() != &old);
-  CHECK(node.has_told("+odown"));
+  CHECK(node.has_event("+odown"));
 }
 
 TEST_CASE("A failover that a later one has overtaken is not finished", "[sentinel]") {
@@ -303,19 +303,19 @@ TEST_CASE("A failover that a later one has overtaken is not finished", "[sentine
   // Meanwhile others have given the old address back to the master, in a later epoch.
   const uint64_t epoch = master.failover_epoch + 1;
   const PeerSentinel& other = *master.sentinels.begin()->second;
-  node.sentinel().discovery().take_hello(format_hello({.ip = other.address.ip,
-                                                       .port = other.address.port,
-                                                       .id = other.name,
-                                                       .current_epoch = epoch,
-                                                       .master_name = "mymaster",
-                                                       .master_host = "10.0.0.1",
-                                                       .master_port = 6379,
-                                                       .master_config_epoch = epoch}));
+  node.sentinel().discovery().process_hello(format_hello({.ip = other.address.ip,
+                                                          .port = other.address.port,
+                                                          .id = other.name,
+                                                          .current_epoch = epoch,
+                                                          .master_name = "mymaster",
+                                                          .master_host = "10.0.0.1",
+                                                          .master_port = 6379,
+                                                          .master_config_epoch = epoch}));
   CHECK_FALSE(master.has(kFailover));
   CHECK(master.config_epoch == epoch);
   CHECK(Sentinel::current_address(master).ip == "10.0.0.1");
   CHECK(node.events().back().first == "+slave");
-  CHECK(node.has_told("+config-update-from"));
+  CHECK(node.has_event("+config-update-from"));
 }
 
 TEST_CASE("Replicas are reconfigured as many at a time as parallel-syncs says", "[sentinel]") {
@@ -332,7 +332,7 @@ TEST_CASE("Replicas are reconfigured as many at a time as parallel-syncs says", 
         for (const auto& [name, replica] : node.master().replicas)
           busy += replica->has(kReconfSent | kReconfInProgress) ? 1 : 0;
         too_many = too_many || busy > 1;
-        return node.has_told("+failover-end");
+        return node.has_event("+failover-end");
       },
       120 * kSecond));
   CHECK_FALSE(too_many);
@@ -401,7 +401,7 @@ TEST_CASE("A script is told of the switch, by the leader and by the observers", 
   for (const auto& node : world.nodes()) node->master().reconfig_script = "/bin/reconfigure";
   discover(world);
   world.servers()[0]->up = false;
-  REQUIRE(world.run_until([&] { return world.is_settled(); }, 60 * kSecond));
+  REQUIRE(world.run_until([&] { return world.is_stable(); }, 60 * kSecond));
   int leaders = 0;
   for (const auto& node : world.nodes()) {
     REQUIRE(node->scripts.size() == 1);
@@ -458,7 +458,7 @@ TEST_CASE("In one epoch one Sentinel is elected at most, whatever breaks", "[sen
     node->file_is_writable = true;
     if (!node->up) node->restart();
   }
-  const bool settled = world.run_until([&] { return world.is_settled(); }, 300 * kSecond);
+  const bool settled = world.run_until([&] { return world.is_stable(); }, 300 * kSecond);
   INFO(world.description());
   CHECK(settled);
   for (const auto& [epoch, who] : world.elected) CHECK(who.size() == 1);
@@ -474,17 +474,17 @@ TEST_CASE("A replica that does not follow the new master in ten seconds is taken
   // While as many are busy as parallel-syncs says, nobody is looked at.
   node.master().parallel_syncs = 2;
   node.sentinel().failover().force(node.master());
-  REQUIRE(world.run_until([&] { return node.has_told("+selected-slave"); }, 60 * kSecond));
+  REQUIRE(world.run_until([&] { return node.has_event("+selected-slave"); }, 60 * kSecond));
   world.server_at("10.0.0.3")->frozen = true;
-  REQUIRE(world.run_until([&] { return node.has_told("+slave-reconf-sent"); }, 60 * kSecond));
+  REQUIRE(world.run_until([&] { return node.has_event("+slave-reconf-sent"); }, 60 * kSecond));
   world.run_for(9 * kSecond);
-  CHECK_FALSE(node.has_told("-slave-reconf-sent-timeout"));
-  CHECK_FALSE(node.has_told("+failover-end"));
+  CHECK_FALSE(node.has_event("-slave-reconf-sent-timeout"));
+  CHECK_FALSE(node.has_event("+failover-end"));
   world.run_for(2 * kSecond);
-  CHECK(node.has_told("-slave-reconf-sent-timeout"));
-  CHECK(node.has_told("+failover-end"));
-  CHECK_FALSE(node.has_told("+failover-end-for-timeout"));
-  CHECK(node.has_told("+switch-master"));
+  CHECK(node.has_event("-slave-reconf-sent-timeout"));
+  CHECK(node.has_event("+failover-end"));
+  CHECK_FALSE(node.has_event("+failover-end-for-timeout"));
+  CHECK(node.has_event("+switch-master"));
 }
 
 TEST_CASE("A failover ends when its time is over, and tells all replicas that are left",
@@ -498,16 +498,16 @@ TEST_CASE("A failover ends when its time is over, and tells all replicas that ar
   node.master().failover_timeout_ms = 60 * kSecond;
   node.sentinel().failover().force(node.master());
   // The first replica that is told follows the new master, and does not reach it.
-  REQUIRE(world.run_until([&] { return node.has_told("+promoted-slave"); }, 60 * kSecond));
+  REQUIRE(world.run_until([&] { return node.has_event("+promoted-slave"); }, 60 * kSecond));
   world.cut({"10.0.0.2"});
   world.run_for(50 * kSecond);
-  CHECK(node.has_told("+slave-reconf-sent"));
-  CHECK_FALSE(node.has_told("+failover-end"));
+  CHECK(node.has_event("+slave-reconf-sent"));
+  CHECK_FALSE(node.has_event("+failover-end"));
   REQUIRE(
-      world.run_until([&] { return node.has_told("+failover-end-for-timeout"); }, 90 * kSecond));
-  CHECK(node.has_told("+slave-reconf-sent-be"));
-  CHECK(node.has_told("+failover-end"));
-  CHECK(node.has_told("+switch-master"));
+      world.run_until([&] { return node.has_event("+failover-end-for-timeout"); }, 90 * kSecond));
+  CHECK(node.has_event("+slave-reconf-sent-be"));
+  CHECK(node.has_event("+failover-end"));
+  CHECK(node.has_event("+switch-master"));
 }
 
 }  // namespace

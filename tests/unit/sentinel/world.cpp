@@ -126,7 +126,7 @@ void Node::schedule_tick() {
   });
 }
 
-bool Node::has_told(std::string_view type) const {
+bool Node::has_event(std::string_view type) const {
   return std::any_of(events_.begin(), events_.end(),
                      [&](const auto& event) { return event.first == type; });
 }
@@ -279,7 +279,7 @@ FakeServer* World::agreed_master() {
   return ips.size() == 1 ? server_at(*ips.begin()) : nullptr;
 }
 
-bool World::is_settled() {
+bool World::is_stable() {
   const FakeServer* const master = agreed_master();
   if (master == nullptr || !master->up || !master->is_master()) return false;
   std::set<uint64_t> epochs;
@@ -399,7 +399,7 @@ std::vector<Reply> World::answer_as(Node& node, const std::vector<std::string>& 
   const std::string name = base::lower_case(words[0]);
   if (name == "ping") return {status("PONG")};
   if (name == "publish") {
-    node.sentinel().discovery().take_hello(words[2]);
+    node.sentinel().discovery().process_hello(words[2]);
     return {integer(1)};
   }
   if (name != "sentinel") return {status("OK")};

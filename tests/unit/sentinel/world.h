@@ -7,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <set>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -54,7 +53,7 @@ class Node final : public Host, private Network {
   Master& master() { return *sentinel_->find_master("mymaster"); }
   // The types of the events so far, and whether one of a type was among them.
   const std::vector<std::pair<std::string, std::string>>& events() const { return events_; }
-  bool has_told(std::string_view type) const;
+  bool has_event(std::string_view type) const;
   // Ends the process, and begins it again with what the file says.
   void stop();
   void restart();
@@ -125,7 +124,7 @@ class World {
   FakeServer* agreed_master();
   // Whether everything is as it should be: one master, followed by all others that are up, and
   // known to all Sentinels by the same configuration.
-  bool is_settled();
+  bool is_stable();
 
   // What everybody is and knows, for messages of tests that fail.
   std::string description();

@@ -135,7 +135,7 @@ TEST_CASE("the index of slots goes with the contents of a database", "[slot_inde
   CHECK(other.slot_index()->in(key_slot("a")) == 1);
 
   Reclaimer reclaimer;
-  other.give_away(reclaimer);
+  other.release_contents(reclaimer);
   CHECK(other.slot_index()->in(key_slot("a")) == 0);
   set(other, "a", "again");
   CHECK(all_in_index(other) == all_in_table(other));

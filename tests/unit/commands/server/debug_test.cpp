@@ -375,9 +375,9 @@ TEST_CASE("Switches of DEBUG that change what nobody sees here are obeyed") {
   DebugServer server;
   TestClient client(server);
   CHECK(client.run("DEBUG CLIENT-ENFORCE-REPLY-LIST 1") == tests::kOk);
-  CHECK(server.server.debug_settings().strangers_get_no_buffer);
+  CHECK(server.server.debug_settings().enforce_reply_list);
   CHECK(client.run("DEBUG CLIENT-ENFORCE-REPLY-LIST 0") == tests::kOk);
-  CHECK_FALSE(server.server.debug_settings().strangers_get_no_buffer);
+  CHECK_FALSE(server.server.debug_settings().enforce_reply_list);
   CHECK(client.run("DEBUG REPLY-COPY-AVOIDANCE 0") == tests::kOk);
   CHECK(server.server.buffer_pool().copies_all);
   CHECK(client.run("DEBUG REPLY-COPY-AVOIDANCE 1") == tests::kOk);

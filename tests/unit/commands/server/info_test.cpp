@@ -318,9 +318,9 @@ TEST_CASE("INFO tells why clients are paused, and for how long") {
   CHECK(server.field("paused_timeout_milliseconds") == "3000");
   // While all wait, nobody gets a reply.
   pauses.pause(PauseControl::Reason::kFailover, PauseControl::Kind::kAll, now_ms + 2000);
-  CHECK(pauses.holding().reason == PauseControl::Reason::kFailover);
-  CHECK(pauses.holding().kind == PauseControl::Kind::kAll);
-  CHECK(pauses.holding().left_ms == 2000);
+  CHECK(pauses.active().reason == PauseControl::Reason::kFailover);
+  CHECK(pauses.active().kind == PauseControl::Kind::kAll);
+  CHECK(pauses.active().left_ms == 2000);
 }
 
 TEST_CASE("INFO keyspace counts elements with deadlines as each release does") {

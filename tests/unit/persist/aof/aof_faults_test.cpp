@@ -1,10 +1,7 @@
 // The files of a whole server with appendonly yes on a disk of which each call fails in turn:
 // starting, rewriting, switching it on and off, ending. In each scene numbers are pushed to a list;
 // what the directory holds in the end is the list as it was at some time, with all that was safe.
-#include <sys/wait.h>
 
-#include <csignal>
-#include <set>
 #include <string>
 #include <vector>
 

@@ -7,7 +7,6 @@
 #include <csignal>
 #include <cstdint>
 #include <filesystem>
-#include <initializer_list>
 #include <string>
 
 #include "persist/aof/aof.h"

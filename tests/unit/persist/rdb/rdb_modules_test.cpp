@@ -1,7 +1,5 @@
 // Arrays, filters and vector sets as payloads: parts that cannot be are refused.
 #include <cstdint>
-#include <cstring>
-#include <initializer_list>
 #include <string>
 
 #include "commands/groups.h"

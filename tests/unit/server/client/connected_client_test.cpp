@@ -132,7 +132,7 @@ TEST_CASE("A client of Valkey that has once logged in may leave replies unread",
     User user(loop, server);
     if (logs_in) CHECK(user.ask("AUTH secret\r\nRESET\r\n") == "+OK\r\n+RESET\r\n");
     CHECK(user.ask("GET key\r\n").starts_with("-NOAUTH"));
-    server.server.debug_settings().strangers_get_no_buffer = true;
+    server.server.debug_settings().enforce_reply_list = true;
     user.ask("GET key\r\n");
     CHECK(user.is_there() == logs_in);
   }

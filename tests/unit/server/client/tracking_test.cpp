@@ -194,7 +194,7 @@ TEST_CASE("who opts out is not told of the keys of the next command", "[tracking
   CHECK(reader.take_output() == invalidated({"b"}));
 }
 
-TEST_CASE("broadcasts tell all of a turn's changes at its end, by prefix", "[tracking]") {
+TEST_CASE("broadcasts send all of a turn's changes at its end, by prefix", "[tracking]") {
   TrackingServer server;
   TestClient reader(server, 3);
   TestClient everything(server, 3);

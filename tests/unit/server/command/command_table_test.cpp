@@ -16,7 +16,7 @@ namespace {
 
 void handle(CommandContext&) {}
 
-bool find_set_keys(Words words, std::vector<KeyReference>* out) {
+bool find_set_keys(Arguments words, std::vector<KeyReference>* out) {
   const bool get = words.size() > 3 && base::equal_ignoring_case(words[3], "GET");
   out->push_back({1, get ? kKeyReadWrite | kKeyAccess : kKeyOverwrite});
   return true;

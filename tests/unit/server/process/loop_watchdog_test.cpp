@@ -68,7 +68,7 @@ TEST_CASE("The watchdog waits anew from each time that it is put off", "[watchdo
   Fixture f;
   LoopWatchdog watchdog(f.logger);
   wait_for_alarm([&] { watchdog.set_period(5); });
-  wait_for_alarm([&] { watchdog.put_off(); });
+  wait_for_alarm([&] { watchdog.postpone(); });
   const std::string log = f.log();
   const size_t first = log.find("TIMER EXPIRED");
   CHECK(log.find("TIMER EXPIRED", first + 1) != std::string::npos);

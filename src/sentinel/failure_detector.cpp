@@ -1,6 +1,8 @@
-#include "sentinel/judgement.h"
+#include "sentinel/failure_detector.h"
 
-#include <utility>
+#include <memory>
+#include <string>
+#include <string_view>
 
 #include "sentinel/hello.h"
 #include "sentinel/sentinel.h"
@@ -9,7 +11,7 @@ namespace latchkey::sentinel {
 
 using base::LogLevel;
 
-void Judgement::close_dead_connections(Instance& instance) {
+void FailureDetector::close_dead_connections(Instance& instance) {
   Link& link = *instance.link;
   const Periods& periods = sentinel_.periods();
   const int64_t now = sentinel_.now_ms();
@@ -25,7 +27,7 @@ void Judgement::close_dead_connections(Instance& instance) {
   }
 }
 
-bool Judgement::is_down(Instance& instance) {
+bool FailureDetector::is_down(Instance& instance) {
   const Link& link = *instance.link;
   const int64_t now = sentinel_.now_ms();
   int64_t silent_ms = 0;
@@ -44,7 +46,7 @@ bool Judgement::is_down(Instance& instance) {
   return master.has(kRebooting) && now - master.rebooted_ms > master.reboot_down_after_ms;
 }
 
-void Judgement::check_subjectively(Instance& instance) {
+void FailureDetector::check_subjectively(Instance& instance) {
   close_dead_connections(instance);
   const bool down = is_down(instance);
   if (down == instance.has(kSdown)) return;
@@ -57,7 +59,7 @@ void Judgement::check_subjectively(Instance& instance) {
   sentinel_.event(LogLevel::kWarning, down ? "+sdown" : "-sdown", instance);
 }
 
-void Judgement::check_objectively(Master& master) {
+void FailureDetector::check_objectively(Master& master) {
   unsigned agreeing = 0;
   if (master.has(kSdown)) {
     agreeing = 1;
@@ -73,11 +75,11 @@ void Judgement::check_objectively(Master& master) {
                   " #quorum " + std::to_string(agreeing) + '/' + std::to_string(master.quorum));
 }
 
-void Judgement::ask_others(Master& master, bool at_once) {
+void FailureDetector::ask_others(Master& master, bool at_once) {
   const int64_t now = sentinel_.now_ms();
   const int64_t period = sentinel_.periods().ask;
   for (const auto& [id, sentinel] : master.sentinels) {
-    const int64_t passed = now - sentinel->last_judgement_ms;
+    const int64_t passed = now - sentinel->master_down_reply_ms;
     // What it said is too old to count.
     if (passed > period * 5) {
       sentinel->set(kMasterDown, false);
@@ -94,14 +96,14 @@ void Judgement::ask_others(Master& master, bool at_once) {
         {"SENTINEL", "is-master-down-by-addr", sentinel_.announced_host(master.address), port,
          epoch, candidate ? std::string_view(sentinel_.id()) : "*"},
         [this, known](const Reply& reply) {
-          if (const auto alive = known.lock()) took_opinion(*alive, reply);
+          if (const auto alive = known.lock()) process_master_down_reply(*alive, reply);
         });
   }
 }
 
-// An array: 1 if it finds the master down, the id of whom it has voted for or "*", the epoch of
-// that vote.
-void Judgement::took_opinion(PeerSentinel& sentinel, const Reply& reply) {
+// The reply is an array: 1 if the Sentinel finds the master down, the id of the Sentinel that it
+// has voted for or "*", and the epoch of that vote.
+void FailureDetector::process_master_down_reply(PeerSentinel& sentinel, const Reply& reply) {
   if (!reply.is(Reply::Type::kArray) || reply.elements.size() != 3) return;
   const Reply& down = reply.elements[0];
   const Reply& leader = reply.elements[1];
@@ -110,7 +112,7 @@ void Judgement::took_opinion(PeerSentinel& sentinel, const Reply& reply) {
       epoch.integer < 0) {
     return;
   }
-  sentinel.last_judgement_ms = sentinel_.now_ms();
+  sentinel.master_down_reply_ms = sentinel_.now_ms();
   sentinel.set(kMasterDown, down.integer == 1);
   if (!is_id(leader.text)) return;
   const auto voted_in = static_cast<uint64_t>(epoch.integer);

@@ -1,6 +1,6 @@
-// How a node leaves its cluster when its server shuts down (SHUTDOWN SAFE and FAILOVER,
-// shutdown-on-sigterm): with SAFE not while it is a master with slots; with FAILOVER, as such a
-// master, not before it has told a replica that has all of its writes to replace it.
+// SHUTDOWN SAFE and SHUTDOWN FAILOVER of a node of a cluster, and the same by shutdown-on-sigterm.
+// SAFE refuses to shut down a master with slots. With FAILOVER such a master first names, in the
+// replication stream, a replica that has all of its writes, and that replica replaces it.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@ namespace latchkey::cluster {
 
 class Cluster;
 
-class Departure {
+class ShutdownFailover {
  public:
   // Registers itself with the server's shutdown. The cluster must outlive it.
-  explicit Departure(Cluster& cluster);
+  explicit ShutdownFailover(Cluster& cluster);
 
  private:
   bool may_leave(unsigned flags) const;

@@ -1,4 +1,4 @@
-// Texts of the watch of locks: what names and tokens look like, times as people read them.
+// Recognises names and tokens of locks, and formats times and tokens for the replies of LOCK.
 #pragma once
 
 #include <cstdint>

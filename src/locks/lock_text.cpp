@@ -1,4 +1,4 @@
-#include "locks/lock_words.h"
+#include "locks/lock_text.h"
 
 #include <algorithm>
 #include <array>
@@ -10,16 +10,15 @@
 #include <ctime>
 
 #include "base/text/text.h"
+#include "base/time_units.h"
 #include "locks/lock_model.h"
 
 namespace latchkey::locks {
 
 namespace {
 
-constexpr int64_t kSecond = 1000;
-constexpr int64_t kMinute = 60 * kSecond;
-constexpr int64_t kHour = 60 * kMinute;
-constexpr int64_t kDay = 24 * kHour;
+constexpr int64_t kMinuteMs = 60 * base::kMsPerSecond;
+constexpr int64_t kHourMs = 60 * kMinuteMs;
 
 std::string tenths(int64_t value, int64_t unit, const char* name) {
   const int64_t all = (value * 10 + unit / 2) / unit;
@@ -100,13 +99,13 @@ bool names_client(std::string_view field) {
 
 std::optional<int64_t> time_stamp(std::string_view token, int64_t now_ms) {
   constexpr size_t kLongest = 24;
-  constexpr double kFar = static_cast<double>(30 * kDay);
+  constexpr double kFar = static_cast<double>(30 * base::kMsPerDay);
   if (token.size() > kLongest || token.empty()) return std::nullopt;
   if (token.find_first_not_of("0123456789.") != std::string_view::npos) return std::nullopt;
   double value = 0;
   const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), value);
   if (error != std::errc() || end != token.data() + token.size()) return std::nullopt;
-  for (const double unit : {1000.0, 1.0}) {
+  for (const double unit : {static_cast<double>(base::kMsPerSecond), 1.0}) {
     const double ms = value * unit;
     if (std::abs(ms - static_cast<double>(now_ms)) < kFar) return static_cast<int64_t>(ms);
   }
@@ -118,22 +117,22 @@ std::string clock_time(int64_t unix_ms) {
 }
 
 std::string date_and_time(int64_t unix_ms) {
-  const time_t seconds = static_cast<time_t>(unix_ms / kSecond);
+  const time_t seconds = static_cast<time_t>(unix_ms / base::kMsPerSecond);
   tm parts{};
   gmtime_r(&seconds, &parts);
   std::array<char, 64> text{};
   const int size =
       std::snprintf(text.data(), text.size(), "%04d-%02d-%02d %02d:%02d:%02d.%03d",
                     parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday, parts.tm_hour,
-                    parts.tm_min, parts.tm_sec, static_cast<int>(unix_ms % kSecond));
+                    parts.tm_min, parts.tm_sec, static_cast<int>(unix_ms % base::kMsPerSecond));
   return {text.data(), static_cast<size_t>(size)};
 }
 
 std::string duration(int64_t ms) {
-  if (ms < kSecond) return std::to_string(ms) + " ms";
-  if (ms < kMinute) return tenths(ms, kSecond, "s");
-  if (ms < kHour) return tenths(ms, kMinute, "min");
-  return tenths(ms, kHour, "h");
+  if (ms < base::kMsPerSecond) return std::to_string(ms) + " ms";
+  if (ms < kMinuteMs) return tenths(ms, base::kMsPerSecond, "s");
+  if (ms < kHourMs) return tenths(ms, kMinuteMs, "min");
+  return tenths(ms, kHourMs, "h");
 }
 
 std::string_view ordinal_suffix(uint64_t number) {

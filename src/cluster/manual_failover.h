@@ -3,8 +3,8 @@
 //     replica: MFSTART -> master: pauses writes, sends its replication offset
 //     replica: has that offset -> election -> becomes the master
 //
-// With FORCE the master is not asked, with TAKEOVER no node is. A handover that exceeds its timeout
-// is given up.
+// With FORCE the replica does not ask its master to pause writes, and with TAKEOVER there is no
+// election. A manual failover that exceeds its timeout is aborted.
 #pragma once
 
 #include <cstdint>
@@ -17,33 +17,33 @@ namespace latchkey::cluster {
 
 class Cluster;
 
-class Handover {
+class ManualFailover {
  public:
-  explicit Handover(Cluster& cluster) : cluster_(cluster) {}
+  explicit ManualFailover(Cluster& cluster) : cluster_(cluster) {}
 
   // Called on the replica. REQUIRES: its master is known and, unless `force`, linked.
   void begin(bool force);
-  // Whether a handover is going on, on the replica or the master.
+  // Whether a manual failover is in progress, on the replica or the master.
   bool active() const { return deadline_ms_ != 0; }
   // Whether the replica may start an election although its master is up.
   bool may_begin() const { return may_begin_; }
-  // The master has sent the offset at which it paused writes.
-  void told_offset(const Node& sender, const Message& message);
+  // Called on the replica: the master has sent the offset at which it paused writes.
+  void receive_offset(const Node& sender, const Message& message);
 
-  // Called on the master: one of its replicas asks for the handover.
-  void asked(Node& sender);
+  // Called on the master: one of its replicas has sent MFSTART.
+  void requested(Node& sender);
   // The replica for which writes are paused; null when there is none.
   Node* successor() const { return successor_; }
 
   void tick();
-  // Ends the handover.
+  // Ends the manual failover.
   void reset();
   // Called when the node is removed.
   void forget(const Node& node);
 
  private:
   Cluster& cluster_;
-  int64_t deadline_ms_ = 0;  // 0: no handover
+  int64_t deadline_ms_ = 0;  // 0: none in progress
   Node* successor_ = nullptr;
   std::optional<uint64_t> wanted_offset_;
   bool may_begin_ = false;

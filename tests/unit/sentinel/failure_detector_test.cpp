@@ -1,4 +1,4 @@
-#include "sentinel/judgement.h"
+#include "sentinel/failure_detector.h"
 
 #include <string>
 
@@ -63,9 +63,9 @@ TEST_CASE("A replica that says it is a master is told to follow, while its maste
   replica.master_ip.clear();
   // Newer news would have come within four hello messages.
   world.run_for(8 * kSecond);
-  CHECK_FALSE(node.has_told("+convert-to-slave"));
+  CHECK_FALSE(node.has_event("+convert-to-slave"));
   world.run_for(30 * kSecond);
-  CHECK(node.has_told("+convert-to-slave") == is_in_order);
+  CHECK(node.has_event("+convert-to-slave") == is_in_order);
   CHECK(replica.is_master() == !is_in_order);
 }
 
@@ -81,10 +81,10 @@ TEST_CASE("A replica of another server is told to follow its master after the fa
   const std::string other = world.servers()[2]->ip;
   replica.master_ip = other;
   world.run_for(60 * kSecond);
-  CHECK_FALSE(node.has_told("+fix-slave-config"));
+  CHECK_FALSE(node.has_event("+fix-slave-config"));
   CHECK(replica.master_ip == other);
   world.run_for(30 * kSecond);
-  CHECK(node.has_told("+fix-slave-config"));
+  CHECK(node.has_event("+fix-slave-config"));
   CHECK(replica.master_ip == own_master);
 }
 
@@ -120,7 +120,7 @@ TEST_CASE("A master that restarts may load for as long as it is given", "[sentin
   world.run_for(3 * kSecond);
   world.servers()[0]->run_id = std::string(40, 'e');
   world.servers()[0]->ping_reply = "-LOADING Redis is loading";
-  REQUIRE(world.run_until([&] { return node.has_told("+reboot"); }, 20 * kSecond));
+  REQUIRE(world.run_until([&] { return node.has_event("+reboot"); }, 20 * kSecond));
   world.run_for(25 * kSecond);
   CHECK_FALSE(node.master().has(kSdown));
 
@@ -148,8 +148,8 @@ TEST_CASE("Garbage in place of INFO changes nothing that is known", "[sentinel]"
   CHECK(world.servers()[0]->is_master());
   for (const auto& node : world.nodes()) {
     CHECK(node->master().replicas.size() == 2);
-    CHECK_FALSE(node->has_told("+odown"));
-    CHECK_FALSE(node->has_told("+try-failover"));
+    CHECK_FALSE(node->has_event("+odown"));
+    CHECK_FALSE(node->has_event("+try-failover"));
   }
 }
 
@@ -165,7 +165,7 @@ TEST_CASE("Who wakes up late judges nobody for a while", "[sentinel]") {
   world.servers()[0]->up = false;
   node.sentinel().tick();
   CHECK(node.sentinel().in_tilt());
-  CHECK(node.has_told("+tilt"));
+  CHECK(node.has_event("+tilt"));
   CHECK_FALSE(node.master().has(kSdown));
   CHECK(node.sentinel().tilts() == 1);
   const auto pass = [&](int64_t ms) {
@@ -176,11 +176,11 @@ TEST_CASE("Who wakes up late judges nobody for a while", "[sentinel]") {
   };
   pass(29'900);
   CHECK(node.sentinel().in_tilt());
-  CHECK_FALSE(node.has_told("-tilt"));
+  CHECK_FALSE(node.has_event("-tilt"));
   CHECK_FALSE(node.master().has(kSdown));
   pass(100);
   CHECK_FALSE(node.sentinel().in_tilt());
-  CHECK(node.has_told("-tilt"));
+  CHECK(node.has_event("-tilt"));
   pass(10 * kSecond);
   CHECK(node.master().has(kSdown));
   CHECK(node.sentinel().tilts() == 1);

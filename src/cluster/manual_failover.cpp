@@ -1,4 +1,4 @@
-#include "cluster/handover.h"
+#include "cluster/manual_failover.h"
 
 #include "cluster/cluster.h"
 #include "server/client/pause.h"
@@ -16,7 +16,7 @@ int64_t timeout_ms(Cluster& cluster) {
 
 }  // namespace
 
-void Handover::begin(bool force) {
+void ManualFailover::begin(bool force) {
   reset();
   Election& election = cluster_.election();
   if (election.in_progress()) {
@@ -31,7 +31,7 @@ void Handover::begin(bool force) {
   if (!force) cluster_.bus().send(*master->link, cluster_.message(MessageType::kManualFailover));
 }
 
-void Handover::told_offset(const Node& sender, const Message& message) {
+void ManualFailover::receive_offset(const Node& sender, const Message& message) {
   const bool waits = deadline_ms_ != 0 && !may_begin_ && !wanted_offset_;
   if (!waits || &sender != cluster_.myself().master || !message.has(kWritesPaused)) return;
   wanted_offset_ = message.offset;
@@ -39,7 +39,7 @@ void Handover::told_offset(const Node& sender, const Message& message) {
                                  std::to_string(message.offset));
 }
 
-void Handover::asked(Node& sender) {
+void ManualFailover::requested(Node& sender) {
   if (sender.master != &cluster_.myself()) return;
   server::Server& server = cluster_.server();
   reset();
@@ -55,7 +55,7 @@ void Handover::asked(Node& sender) {
   if (sender.link != nullptr) cluster_.gossip().send(*sender.link, MessageType::kPing);
 }
 
-void Handover::tick() {
+void ManualFailover::tick() {
   if (deadline_ms_ == 0) return;
   base::Logger& log = cluster_.server().log();
   if (cluster_.server().machine_ms() > deadline_ms_) {
@@ -69,7 +69,7 @@ void Handover::tick() {
   may_begin_ = true;
 }
 
-void Handover::reset() {
+void ManualFailover::reset() {
   if (successor_ != nullptr) cluster_.server().pauses().unpause(PauseControl::Reason::kFailover);
   deadline_ms_ = 0;
   successor_ = nullptr;
@@ -77,7 +77,7 @@ void Handover::reset() {
   may_begin_ = false;
 }
 
-void Handover::forget(const Node& node) {
+void ManualFailover::forget(const Node& node) {
   if (successor_ == &node) reset();
 }
 

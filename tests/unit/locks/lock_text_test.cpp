@@ -1,4 +1,4 @@
-#include "locks/lock_words.h"
+#include "locks/lock_text.h"
 
 #include "unit/catch.h"
 

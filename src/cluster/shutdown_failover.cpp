@@ -1,4 +1,4 @@
-#include "cluster/departure.h"
+#include "cluster/shutdown_failover.h"
 
 #include <algorithm>
 
@@ -14,20 +14,20 @@ namespace latchkey::cluster {
 using replication::Replica;
 using replication::ReplicaState;
 
-Departure::Departure(Cluster& cluster) : cluster_(cluster) {
+ShutdownFailover::ShutdownFailover(Cluster& cluster) : cluster_(cluster) {
   server::Shutdown& shutdown = cluster_.server().shutdown();
   shutdown.before_saving([this](unsigned flags) { return may_leave(flags); });
   shutdown.before_leaving([this](unsigned flags) { hand_over(flags); });
 }
 
-bool Departure::may_leave(unsigned flags) const {
+bool ShutdownFailover::may_leave(unsigned flags) const {
   if ((flags & server::kShutdownSafe) == 0 || !cluster_.myself().votes()) return true;
   cluster_.server().log().warning(
       "This is a voting primary. Shutting it down may cause the cluster to go down.");
   return false;
 }
 
-std::string Departure::find_successor() const {
+std::string ShutdownFailover::find_successor() const {
   const auto& replication = cluster_.server().layer<replication::Replication>();
   for (const Node* node : cluster_.myself().replicas) {
     const NodeAddress& address = node->address;
@@ -42,7 +42,7 @@ std::string Departure::find_successor() const {
   return {};
 }
 
-void Departure::hand_over(unsigned flags) {
+void ShutdownFailover::hand_over(unsigned flags) {
   if ((flags & server::kShutdownFailover) == 0 || !cluster_.myself().votes()) return;
   server::Server& server = cluster_.server();
   const std::string successor = find_successor();

@@ -23,12 +23,12 @@ bool may_run_anywhere(const SlotGate::Request& request, const Server& server) {
          !server.edition().is_valkey() && server.edition().has({8, 4});
 }
 
-// Whether keys of several slots are told of before a slot that nobody serves.
-bool looks_at_all_keys(const Server& server) {
+// Whether CROSSSLOT takes precedence over an unassigned slot.
+bool cross_slot_takes_precedence(const Server& server) {
   return server.edition().has({8, 4}, {9, 0});
 }
 
-// The database that what follows SELECT is for: one that is not there is refused later, and changes
+// The database of the requests after SELECT. An index out of range is refused later, and changes
 // nothing.
 int selected_by(const SlotGate::Request& request, const Server& server, int before) {
   int64_t number = 0;
@@ -52,7 +52,7 @@ bool changes_database(const SlotGate::Request& request, int database) {
 
 }  // namespace
 
-SlotGate::Answer Cluster::judge(std::span<const SlotGate::Request> requests, const Caller& caller) {
+SlotGate::Answer Cluster::check(std::span<const SlotGate::Request> requests, const Caller& caller) {
   Answer answer;
   bool has_channels = false;
   bool any_writes = false;
@@ -68,19 +68,20 @@ SlotGate::Answer Cluster::judge(std::span<const SlotGate::Request> requests, con
       if (answer.slot == -1) answer.slot = slot;
       if (answer.slot != slot) return {.verdict = Verdict::kCrossSlot, .slot = slot};
       is_owned &= nodes_.owner(slot) != nullptr;
-      if (!is_owned && !looks_at_all_keys(server_))
+      if (!is_owned && !cross_slot_takes_precedence(server_))
         return {.verdict = Verdict::kNotServed, .slot = slot};
     }
   }
   if (answer.slot == -1) return answer;
   if (!is_owned) return {.verdict = Verdict::kNotServed, .slot = answer.slot};
   if (!is_up()) {
-    answer = judge_down(std::move(answer), has_channels, any_writes);
+    answer = answer_when_down(std::move(answer), has_channels, any_writes);
     if (answer.verdict != Verdict::kServed) return answer;
   }
   const Node& owner = *nodes_.owner(answer.slot);
   if (nodes_.any_moves()) [[unlikely]] {
-    if (const auto moving = judge_moving(requests, caller, answer.slot, owner)) return *moving;
+    if (const auto moving = answer_for_moving_slot(requests, caller, answer.slot, owner))
+      return *moving;
   }
   if (&owner == &myself()) return answer;
   // A replica has its master's keys.
@@ -91,7 +92,8 @@ SlotGate::Answer Cluster::judge(std::span<const SlotGate::Request> requests, con
   return redirect(Verdict::kElsewhere, answer.slot, owner, caller);
 }
 
-SlotGate::Answer Cluster::judge_down(Answer answer, bool has_channels, bool any_writes) const {
+SlotGate::Answer Cluster::answer_when_down(Answer answer, bool has_channels,
+                                           bool any_writes) const {
   const ConfigValues& values = server_.settings();
   if (has_channels) {
     if (!values.cluster_allow_pubsubshard_when_down) answer.verdict = Verdict::kDown;
@@ -104,9 +106,9 @@ SlotGate::Answer Cluster::judge_down(Answer answer, bool has_channels, bool any_
 }
 
 // The answer for a slot that is being migrated or imported; nothing when the usual one applies.
-std::optional<SlotGate::Answer> Cluster::judge_moving(std::span<const SlotGate::Request> requests,
-                                                      const Caller& caller, int slot,
-                                                      const Node& owner) {
+std::optional<SlotGate::Answer> Cluster::answer_for_moving_slot(
+    std::span<const SlotGate::Request> requests, const Caller& caller, int slot,
+    const Node& owner) {
   const bool is_here = &owner == &myself() || (caller.reads_anywhere && &owner == myself().master);
   const Node* const to = is_here ? nodes_.migrating_to(slot) : nullptr;
   const Node* const from = nodes_.importing_from(slot);
@@ -121,7 +123,7 @@ std::optional<SlotGate::Answer> Cluster::judge_moving(std::span<const SlotGate::
     if (request.command.full_name == "migrate") return served;
     if (server_.database_count() > 1) {
       if (request.command.full_name == "select") database = selected_by(request, server_, database);
-      // Keys move one by one: where the other database's key is, nobody knows.
+      // Keys move one by one, so it is not known which node has the key of the other database.
       if (changes_database(request, database))
         return Answer{.verdict = Verdict::kTryAgain, .slot = slot};
     }
