@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
+#include "base/assert.h"
 #include "server/client/tracking.h"
 #include "server/command/keyspace_events.h"
 #include "server/command/lock_claims.h"
@@ -151,8 +151,10 @@ bool MemoryLimit::evict() {
   const Tracking::EvictionCycle cycle(server_.tracking());
   for (size_t evicted = 1; is_exceeded(); ++evicted) {
     if (!evict_one()) {
-      note_excess(true);
-      return false;
+      // The search has removed the expired keys that it met.
+      server_.measure_memory();
+      note_excess(is_exceeded());
+      return !is_exceeded();
     }
     if (!frees_much() && evicted % kEvictionsPerGlance != 0) continue;
     if (await_freeing()) {
@@ -197,7 +199,8 @@ bool MemoryLimit::evict_one() {
 
 void MemoryLimit::evict_key(store::Keyspace& keyspace, std::string_view key) {
   const bool lazily = server_.settings().lazyfree_lazy_eviction;
-  store::KeyRef ref = keyspace.find(key, store::Keyspace::kPeek);
+  store::KeyRef ref = keyspace.find(key, store::Keyspace::kPeek | store::Keyspace::kEvenExpired);
+  LK_ASSERT(ref);
   {
     const LatencyTimer latency(server_, "eviction-del");
     {

@@ -64,23 +64,21 @@ Evictor::Victim Evictor::choose(std::span<const std::unique_ptr<Keyspace>> datab
   // sample adds one that was not. Where a checkpoint wants to keep keys, or slots are hidden, there
   // may be none.
   constexpr int kAttempts = 16;
-  for (int attempt = 0;; ++attempt) {
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
     bool any = false;
-    bool any_unlimited = false;
-    bool any_kept = false;
+    bool all_hide = true;
     for (const auto& keyspace : databases) {
       if (!has_candidates(*keyspace, volatile_only)) continue;
       any = true;
-      any_unlimited |= !keyspace->has_keys_to_keep() && !hides_keys(*keyspace);
-      any_kept |= keyspace->has_keys_to_keep();
+      all_hide &= hides_keys(*keyspace) && !keyspace->has_keys_to_keep();
       sample(*keyspace, order, volatile_only, samples);
     }
     if (!any) return {};
     // All keys of the right kind are hidden, which another look costs as much to find.
-    if (pool_count_ == 0 && !any_unlimited && !any_kept) return {};
+    if (pool_count_ == 0 && all_hide) return {};
     if (Victim victim = take_best(); victim.keyspace != nullptr) return victim;
-    if (!any_unlimited && attempt >= kAttempts) return {};
   }
+  return {};
 }
 
 Evictor::Victim Evictor::choose_random(std::span<const std::unique_ptr<Keyspace>> databases,
@@ -154,7 +152,7 @@ Evictor::Victim Evictor::take_best() {
     Candidate& best = pool_[--pool_count_];
     Keyspace& keyspace = *best.keyspace;
     Victim victim{&keyspace, std::move(best.key)};
-    const KeyRef ref = keyspace.find(victim.key, Keyspace::kPeek);
+    const KeyRef ref = keyspace.find(victim.key, Keyspace::kPeek | Keyspace::kEvenExpired);
     if (ref && (!pool_volatile_only_ || ref->has_deadline()) && !keyspace.must_keep(ref) &&
         !keyspace.is_hidden(*ref))
       return victim;

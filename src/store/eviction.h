@@ -8,6 +8,8 @@
 // Beside a checkpoint only keys are chosen whose removal frees memory: those whose state at the
 // checkpoint is kept already, and those made since.
 //
+// An expired key that was not removed yet may be chosen as any other: it takes memory as well.
+//
 // A choice costs the sampled keys times a cache miss or two, whatever the number of keys; beside a
 // checkpoint more where hardly any key may be chosen (Keyspace::random_unkept_entry).
 #pragma once

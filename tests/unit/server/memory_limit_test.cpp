@@ -69,6 +69,23 @@ TEST_CASE("Policies for keys with a deadline evict these alone, in their order",
   }
 }
 
+TEST_CASE("Expired keys that were not removed yet are evicted as any other", "[memory limit]") {
+  for (const std::string policy : {"volatile-lru", "volatile-ttl", "volatile-lfu",
+                                   "volatile-random", "allkeys-lru", "allkeys-random"}) {
+    // A replica leaves the removal of expired keys to its master.
+    for (const bool is_replica : {false, true}) {
+      INFO(policy << " " << is_replica);
+      FullServer server("maxmemory-policy " + policy + "\n");
+      TestClient client(server);
+      for (int i = 0; i < 20; ++i) client.run("SET key" + std::to_string(i) + " 1 PX 1");
+      server.advance_ms(10);
+      if (is_replica) server.server.environment().expired = store::Environment::Expired::kHide;
+      CHECK_FALSE(server.make_room());
+      CHECK(server.database().size() == 0);
+    }
+  }
+}
+
 TEST_CASE("Evicting that may hold up nobody goes on later", "[memory limit]") {
   FullServer server("maxmemory-policy allkeys-random\nmaxmemory-eviction-tenacity 0\n");
   TestClient client(server);
