@@ -2,8 +2,6 @@
 // IDMP.
 #include "commands/streams/stream_requests.h"
 
-#include <cstring>
-
 #include "base/digest/hash128.h"
 #include "commands/groups.h"
 #include "commands/keys/typed_key.h"
@@ -22,23 +20,22 @@ using store::StreamProducers;
 ProducerRequest::Step ProducerRequest::take(CommandContext& ctx, ArgReader& words) {
   constexpr size_t kWordsOfIdmp = 3;
   constexpr size_t kWordsOfIdmpAuto = 2;
-  const auto refuse = [&](std::string_view error) {
-    ctx.reply.error(error);
-    return Step::kFailed;
-  };
   const bool automatic = words.left() >= kWordsOfIdmpAuto && is_word(words.peek(), "IDMPAUTO");
   if (!automatic && !(words.left() >= kWordsOfIdmp && is_word(words.peek(), "IDMP")))
     return Step::kNotMine;
-  if (given()) return refuse("ERR syntax error, IDMP/IDMPAUTO specified multiple times");
+  if (given())
+    return ctx.refuse("ERR syntax error, IDMP/IDMPAUTO specified multiple times", Step::kFailed);
   words.next();
   producer_ = words.next();
   if (producer_.empty()) {
-    return refuse(automatic ? "ERR syntax error, IDMPAUTO requires a non-empty producer ID"
-                            : "ERR syntax error, IDMP requires a non-empty producer ID");
+    return ctx.refuse(automatic ? "ERR syntax error, IDMPAUTO requires a non-empty producer ID"
+                                : "ERR syntax error, IDMP requires a non-empty producer ID",
+                      Step::kFailed);
   }
   if (automatic) return Step::kTaken;
   name_ = words.next();
-  if (name_.empty()) return refuse("ERR syntax error, IDMP requires a non-empty idempotent ID");
+  if (name_.empty())
+    return ctx.refuse("ERR syntax error, IDMP requires a non-empty idempotent ID", Step::kFailed);
   return Step::kTaken;
 }
 
@@ -82,16 +79,11 @@ struct Limits {
 bool read_limit(CommandContext& ctx, std::string_view name, std::string_view text,
                 std::string_view range, int64_t most, std::optional<int64_t>* limit) {
   std::string error = "ERR ";
-  if (limit->has_value()) {
-    ctx.reply.error(error.append(name).append(" specified multiple times"));
-    return false;
-  }
+  if (limit->has_value()) return ctx.refuse(error.append(name).append(" specified multiple times"));
   int64_t value = 0;
   if (!ctx.read_int64(text, &value)) return false;
-  if (value < 1 || value > most) {
-    ctx.reply.error(error.append(name).append(" must be between 1 and ").append(range));
-    return false;
-  }
+  if (value < 1 || value > most)
+    return ctx.refuse(error.append(name).append(" must be between 1 and ").append(range));
   *limit = value;
   return true;
 }
@@ -113,8 +105,7 @@ bool read_limits(CommandContext& ctx, Limits* limits) {
     }
   }
   if (limits->duration_s || limits->most_each) return true;
-  ctx.reply.error("ERR At least one parameter must be specified");
-  return false;
+  return ctx.refuse("ERR At least one parameter must be specified");
 }
 
 void xcfgset(CommandContext& ctx) {
@@ -130,7 +121,7 @@ void xcfgset(CommandContext& ctx) {
   const auto most_each = static_cast<uint32_t>(limits.most_each.value_or(producers.most_each()));
   if (duration_s != producers.duration_s() || most_each != producers.most_each()) {
     producers.set_limits(duration_s, most_each);
-    ctx.changed(key, EventClass::kStream, "xcfgset");
+    ctx.events.count(1);  // the reference notifies nobody
   }
   ctx.reply.ok();
 }
@@ -154,7 +145,7 @@ void xidmprecord(CommandContext& ctx) {
     return ctx.reply.error("ERR IID already exists for this producer with a different stream ID");
   }
   producers.add(producer, request, id, ctx.now_ms());
-  ctx.changed(key, EventClass::kStream, "xidmprecord");
+  ctx.events.count(1);
   ctx.reply.ok();
 }
 

@@ -1,5 +1,7 @@
 #include "server/client/notifications.h"
 
+#include <utility>
+
 #include "server/client/pubsub.h"
 #include "server/server.h"
 
@@ -107,6 +109,8 @@ void Notifications::subkeys_changed(store::Keyspace& keyspace, std::string_view 
 
 void Notifications::publish_replacement(store::Keyspace& keyspace, std::string_view key,
                                         std::string_view event) {
+  if (!replaces_value(event)) return;
+  forget_earlier_commands();
   bool added = false;
   bool type_changed = false;
   std::erase_if(pending_, [&](const Pending& pending) {
@@ -114,7 +118,7 @@ void Notifications::publish_replacement(store::Keyspace& keyspace, std::string_v
     (pending.added ? added : type_changed) = true;
     return true;
   });
-  if (added || !replaces_value(event)) return;
+  if (added) return;
   publish(keyspace, key, EventClass::kOverwritten, "overwritten");
   if (type_changed) publish(keyspace, key, EventClass::kTypeChanged, "type_changed");
 }
@@ -137,7 +141,14 @@ void Notifications::remember(const store::Keyspace& keyspace, std::string_view k
   if ((server_.settings().notify_keyspace_events & kReplacements) == 0 ||
       (server_.state() & kStateLoading) != 0)
     return;
+  forget_earlier_commands();
   pending_.push_back({keyspace.index(), std::string(key), added});
+}
+
+void Notifications::forget_earlier_commands() {
+  // Commands are counted when they have ended, those within transactions and scripts one by one.
+  const uint64_t commands = server_.stats().commands_processed;
+  if (std::exchange(pending_since_, commands) != commands) pending_.clear();
 }
 
 }  // namespace latchkey::server

@@ -19,6 +19,7 @@
 // An event costs two messages, whether or not anybody has subscribed.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -61,8 +62,12 @@ class Notifications final : public KeyspaceEventListener,
   void publish_replacement(store::Keyspace& keyspace, std::string_view key, std::string_view event);
 
   void remember(const store::Keyspace& keyspace, std::string_view key, bool added);
+  // Clears `pending_` unless it is of the command that is running.
+  void forget_earlier_commands();
 
-  // A key that was added or changed its type and whose event has not come yet.
+  // A key that the running command has added, or given another type, and not yet reported by an
+  // event that replaces the value. Many keys are never reported so: an event of another name, or
+  // none, is all that their command raises.
   struct Pending {
     int database;
     std::string key;
@@ -72,6 +77,7 @@ class Notifications final : public KeyspaceEventListener,
   Server& server_;
   std::string channel_;           // of the message being sent
   std::vector<Pending> pending_;  // while overwritten or type_changed are wanted
+  uint64_t pending_since_ = 0;    // commands that had ended before that of `pending_`
 };
 
 }  // namespace latchkey::server

@@ -57,11 +57,11 @@ struct NotifyingServer : HeardServer {
 
 struct LookupServer : HeardServer {
   explicit LookupServer(const std::string& classes, const std::string& settings = {})
-      : HeardServer(
-            {commands::list_rows(), commands::object_rows(), commands::pubsub_rows(),
-             commands::stream_reference_rows(), commands::string_batch_rows(),
-             commands::string_condition_rows(), commands::string_rows(), persist::dump_rows()},
-            "notify-keyspace-events " + classes + "\n" + settings) {}
+      : HeardServer({commands::bloom_filter_rows(), commands::list_rows(), commands::object_rows(),
+                     commands::pubsub_rows(), commands::stream_reference_rows(),
+                     commands::string_batch_rows(), commands::string_condition_rows(),
+                     commands::string_rows(), persist::dump_rows()},
+                    "notify-keyspace-events " + classes + "\n" + settings) {}
 };
 
 }  // namespace
@@ -273,6 +273,19 @@ TEST_CASE("MSETEX tells of deadlines before values, and for Valkey behind them",
         "expire a, set a, expire b, set b");
   CHECK(LookupServer("E$g", "emulate \"valkey 9.1\"\n").events_of("MSETEX 2 a 1 b 2 EX 10") ==
         "set a, expire a, set b, expire b");
+}
+
+TEST_CASE("A deadline that is told before a new value overwrites nothing", "[notifications]") {
+  LookupServer server("E$go");
+  CHECK(server.events_of("MSETEX 1 a 1 EX 10") == "expire a, set a");
+  CHECK(server.events_of("MSETEX 1 a 1 EX 10") == "expire a, overwritten a, set a");
+}
+
+TEST_CASE("A key that its command has made without a word is overwritten by the next one",
+          "[notifications]") {
+  LookupServer server("E$oc");
+  CHECK(server.events_of("BF.ADD key a").empty());
+  CHECK(server.events_of("SET key x") == "overwritten key, type_changed key, set key");
 }
 
 }  // namespace latchkey::tests
