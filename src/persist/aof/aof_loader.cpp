@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -18,7 +17,7 @@
 #include "server/client/pubsub.h"
 #include "server/command/command_context.h"
 #include "server/command/dispatcher.h"
-#include "server/command/transaction.h"
+#include "server/command/unexpected_errors.h"
 #include "server/server.h"
 
 namespace latchkey::persist {
@@ -155,7 +154,8 @@ std::string AofLoader::refusal_of(const File& file) const {
   return "Error reading the append only file " + file.name + ", error: " + refusal_;
 }
 
-// Valkey tells why, and tells of a wrong number of words as of an unknown command.
+// Whether the log has the reason of a refusal, as Valkey's has. It reports a wrong number of
+// arguments as an unknown command.
 bool AofLoader::explains_refusals() const {
   return server_.edition().is_valkey_since({8, 1});
 }
@@ -348,9 +348,18 @@ bool AofLoader::run(std::span<const std::string_view> words) {
       refusal_ = "wrong number of arguments for '" + std::string(command->full_name) + "' command";
     return false;
   }
-  server_.dispatcher().replay(client_, *command, words);
+  const std::string_view error = server_.dispatcher().replay(client_, *command, words);
+  if (!error.empty()) failed(error);
   if (client_.out().size() > kMaxReplies) client_.out().clear();
   return true;
+}
+
+void AofLoader::failed(std::string_view error) {
+  const std::string behind =
+      server::note_unexpected_error(client_, error, "server", "AOF-loading-client");
+  if (server_.settings().propagation_error_behavior == server::PropagationErrorBehavior::kPanic)
+    server_.panic("This server panicked sending an error to its AOF-loading-client" + behind,
+                  __FILE__, __LINE__);
 }
 
 }  // namespace latchkey::persist

@@ -3,7 +3,7 @@
 // A file begins with RDB or with the first request; annotations (lines that begin with '#') are
 // skipped. Requests between MULTI and EXEC run when EXEC has been read, so that an incomplete
 // transaction has no effect. Requests go to their handlers directly: they are not counted in
-// statistics, nothing is refused, and replies and errors are dropped.
+// statistics, nothing is refused, and replies are dropped. Error replies are logged and counted.
 //
 // A file may end in the middle of a request, when the server died while writing. If it is the last
 // file, it is truncated after the last complete unit (aof-load-truncated). Any other malformed
@@ -84,9 +84,12 @@ class AofLoader {
   Read skip_annotation(ByteSource& source);
   Step run_words(uint64_t end);
   bool run(std::span<const std::string_view> words);
+  // Counts and logs the error that a request was replied, and ends the process where
+  // `propagation-error-behavior` says so.
+  void failed(std::string_view error);
   bool read_preamble(ByteSource& source, const File& file, LoadingScope& scope);
-  // What becomes of a file that ends in the middle of a request, and of one in which something
-  // that is no request begins at `offset`.
+  // Handle a file that ends in the middle of a request, and one whose bytes from `offset` on are
+  // not a request: truncate it or fail, as the settings say.
   Result cut(const File& file);
   Result cut_malformed(const File& file, uint64_t offset);
   // Removes all bytes behind `valid_`.

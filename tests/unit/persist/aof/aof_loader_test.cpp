@@ -1,5 +1,10 @@
 #include "persist/aof/aof_loader.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
 #include "commands/groups.h"
 #include "persist/loading.h"
 #include "unit/catch.h"
@@ -180,10 +185,32 @@ TEST_CASE("Valkey tells why a request cannot be loaded") {
   refused(request({"OBJECT", "what"}), "unknown subcommand 'what'. Try OBJECT HELP.");
 }
 
-TEST_CASE("An error of a request that is loaded is dropped") {
+TEST_CASE("An error of a request that is loaded is counted and logged, and loading goes on") {
   Loading l;
   CHECK(l.load(kSetA + request({"RPUSH", "a", "x"}) + kSetB) == Result::kDone);
   CHECK(l.client.run("MGET a b") == bulks({"1", "2"}));
+  CHECK(l.server.server.stats().unexpected_error_replies == 1);
+  CHECK_THAT(l.client.run("INFO errorstats"),
+             Catch::Matchers::ContainsSubstring("errorstat_WRONGTYPE:count=1"));
+  CHECK(
+      l.logged("== CRITICAL == This server is sending an error to its AOF-loading-client: "
+               "'-WRONGTYPE Operation against a key holding the wrong kind of value' after "
+               "processing the command 'rpush'"));
+}
+
+TEST_CASE("propagation-error-behavior panic ends the server at an error of an append-only file") {
+  for (const std::string behaviour : {"panic-on-replicas", "panic"}) {
+    Loading l("propagation-error-behavior " + behaviour + "\n");
+    const pid_t child = fork();
+    if (child == 0) {
+      std::signal(SIGABRT, SIG_DFL);  // Catch2 would report a failure
+      l.load(kSetA + request({"RPUSH", "a", "x"}));
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    CHECK(WIFSIGNALED(status) == (behaviour == "panic"));
+  }
 }
 
 }  // namespace latchkey::tests
