@@ -40,7 +40,7 @@ bool read_deadline(CommandContext& ctx, std::string_view text, TimeUnit unit, Ti
 
 bool deletes_at_once(const CommandContext& ctx, int64_t deadline_ms) {
   return deadline_ms <= ctx.now_ms() && (ctx.server.state() & kStateImporting) == 0 &&
-         ctx.db.environment().expired != store::Environment::Expired::kShow;
+         ctx.db.environment().expired == store::Environment::Expired::kRemove;
 }
 
 void propagate_removal(CommandContext& ctx, std::string_view key) {
@@ -77,18 +77,13 @@ bool read_conditions(CommandContext& ctx, Arguments words, DeadlineCondition* co
     if (condition->read(options)) continue;
     // The reference prints it up to a zero byte.
     const std::string_view option = options.peek();
-    ctx.reply.error("ERR Unsupported option " + std::string(base::up_to_nul(option)));
-    return false;
+    return ctx.refuse("ERR Unsupported option " + std::string(base::up_to_nul(option)));
   }
   if (condition->only_without &&
-      (condition->only_with || condition->only_later || condition->only_sooner)) {
-    ctx.reply.error("ERR NX and XX, GT or LT options at the same time are not compatible");
-    return false;
-  }
-  if (condition->only_later && condition->only_sooner) {
-    ctx.reply.error("ERR GT and LT options at the same time are not compatible");
-    return false;
-  }
+      (condition->only_with || condition->only_later || condition->only_sooner))
+    return ctx.refuse("ERR NX and XX, GT or LT options at the same time are not compatible");
+  if (condition->only_later && condition->only_sooner)
+    return ctx.refuse("ERR GT and LT options at the same time are not compatible");
   return true;
 }
 

@@ -211,4 +211,16 @@ TEST_CASE("While a dataset is loaded a deadline of the past is kept", "[expire]"
   CHECK(client.run("EXISTS a") == integer(0));
 }
 
+TEST_CASE("A writable replica leaves the removal of an expired key to its master", "[expire]") {
+  ExpireFixture server;
+  TestClient client(server);
+  server.server.environment().expired = store::Environment::Expired::kHide;
+  client.run("SET a 1");
+  server.events();
+  CHECK(client.run("PEXPIREAT a 1") == integer(1));
+  CHECK(server.events() == "expire a");
+  CHECK(client.run("EXISTS a") == integer(0));
+  CHECK(server.database().size() == 1);
+}
+
 }  // namespace latchkey::tests
