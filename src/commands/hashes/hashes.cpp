@@ -1,11 +1,10 @@
 // Hashes: HSET, HGET and related commands.
-#include <string>
-#include <vector>
 
 #include "commands/groups.h"
 #include "commands/hashes/hash_fields.h"
 #include "commands/keys/collection_scan.h"
 #include "commands/keys/typed_key.h"
+#include "server/client/output_limits.h"
 #include "store/value/hash.h"
 
 namespace latchkey::commands {
@@ -102,10 +101,8 @@ void hdel(CommandContext& ctx) {
 
 void hgetdel(CommandContext& ctx) {
   KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
-  if (!ctx.is_type(ref, Hash::kType)) return;
-  ArgReader reader(ctx.args, 2);
   Arguments fields;
-  if (!read_fields(ctx, reader, &fields)) return;
+  if (!read_fields_of(ctx, ref, &fields)) return;
   if (ref) expire_read_fields(ctx, ref, fields);
   ctx.reply.array(fields.size());
   if (!ref) return reply_nulls(ctx, fields.size());
@@ -143,7 +140,13 @@ void hmget(CommandContext& ctx) {
   if (hash == nullptr) return;
   ctx.reply.array(fields.size());
   char scratch[Hash::kScratch];
-  for (const std::string_view field : fields) reply_text_or_null(ctx, hash->get(field, scratch));
+  // A request may name one large field thousands of times.
+  constexpr size_t kLarge = 4096;
+  for (const std::string_view field : fields) {
+    const auto value = hash->get(field, scratch);
+    reply_text_or_null(ctx, value);
+    if (value && value->size() >= kLarge && reply_is_lost(ctx.client)) return;
+  }
 }
 
 void hgetall(CommandContext& ctx) {

@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "commands/groups.h"
@@ -95,10 +96,7 @@ class TextWriter {
   bool write_one(const json::Path& path, size_t level) {
     const Node* node;
     if (!find_first(ctx_, path, walk_, &node)) return false;
-    if (node == nullptr) {
-      ctx_.reply.error(kNoSuchPath);
-      return false;
-    }
+    if (node == nullptr) return ctx_.refuse(kNoSuchPath);
     json::write(*node, layout_, &text_, level, kMostText);
     return fits();
   }
@@ -144,8 +142,7 @@ class TextWriter {
   // False with an error sent.
   bool fits() {
     if (text_.size() <= kMostText) return true;
-    ctx_.reply.error(kTextTooLong);
-    return false;
+    return ctx_.refuse(kTextTooLong);
   }
 
   void separate(bool* is_first, size_t level) {
@@ -210,15 +207,23 @@ void json_mget(CommandContext& ctx) {
   // Of all keys, one behind the other.
   std::string text;
   std::vector<size_t> ends;
+  // The places of documents among the keys. One that is named again is not walked again.
+  std::unordered_map<const Node*, size_t> first_mentions;
   std::optional<json::WalkBudget> budget;
   for (const std::string_view key : keys) {
     const KeyRef ref = ctx.db.find(key);
     if (ref && ref->type() == JsonDocument::kType && path) {
       const Node& root = document_of(ref).root();
-      budget ? budget->add_document(root) : void(budget.emplace(root));
-      const bool is_done = write_found(*path, is_legacy, root, *budget, &text);
-      if (!is_done || text.size() > kMostText)
-        return ctx.reply.error(is_done ? kTextTooLong : kTooManyValues);
+      const auto [known, is_new] = first_mentions.try_emplace(&root, ends.size());
+      if (is_new) {
+        budget ? budget->add_document(root) : void(budget.emplace(root));
+        if (!write_found(*path, is_legacy, root, *budget, &text))
+          return ctx.reply.error(kTooManyValues);
+      } else {
+        const size_t begin = known->second == 0 ? 0 : ends[known->second - 1];
+        text.append(text, begin, ends[known->second] - begin);
+      }
+      if (text.size() > kMostText) return ctx.reply.error(kTextTooLong);
     }
     ends.push_back(text.size());
   }

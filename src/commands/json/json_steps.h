@@ -6,6 +6,8 @@
 // what there is to say of each, null where a place is of another kind.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -137,8 +139,9 @@ using Outcomes = std::vector<std::optional<Outcome>>;
 enum class Order : uint8_t { kOfPath, kInsideOut };
 
 // The order in which the reference changes places from the inside out: by the keys that lead there,
-// and from an array's end to its beginning.
-std::vector<size_t> inside_out(const store::json::Node& root, const store::json::Trails& trails);
+// and from an array's end to its beginning. The numbers of trails; find_trails() finds no more than
+// there are such numbers.
+std::vector<uint32_t> inside_out(const store::json::Node& root, const store::json::Trails& trails);
 
 // Changes each place that a path leads to. Outcomes are in the path's order. Nothing with an error
 // sent.
@@ -150,7 +153,7 @@ std::optional<Outcomes<Outcome>> change_each(server::CommandContext& ctx,
   store::json::Trails trails;
   if (!find_trails(ctx, path, document.root(), &trails)) return std::nullopt;
   Outcomes<Outcome> outcomes(trails.size());
-  std::vector<size_t> order;
+  std::vector<uint32_t> order;
   if constexpr (kOrder == Order::kInsideOut) order = inside_out(document.root(), trails);
   bool any = false;
   bool failed = false;

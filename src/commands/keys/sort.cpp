@@ -8,8 +8,11 @@
 #include <memory_resource>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
+#include "base/digest/hash.h"
 #include "base/text/collation.h"
 #include "base/text/up_to_nul.h"
 #include "commands/groups.h"
@@ -18,6 +21,7 @@
 #include "commands/keys/typed_key.h"
 #include "server/acl/user.h"
 #include "server/client/client.h"
+#include "server/client/output_limits.h"
 #include "server/command/command_context.h"
 #include "server/server.h"
 #include "store/value/hash.h"
@@ -103,29 +107,25 @@ bool may_use_patterns(CommandContext& ctx, std::string_view option) {
   const acl::Place place{.database = ctx.db.index(), .databases = ctx.server.database_count()};
   if (!ctx.client.has(kClientRestricted) || user->may_read_all_keys(ctx.command, ctx.args, place))
     return true;
-  ctx.reply.error("ERR " + std::string(option) +
-                  " option of SORT denied due to insufficient ACL permissions.");
-  return false;
+  return ctx.refuse("ERR " + std::string(option) +
+                    " option of SORT denied due to insufficient ACL permissions.");
 }
 
 // In a cluster, the keys of a pattern must be in the slot of the sorted key; before Redis 7.4 and
 // Valkey 8.0 there are no patterns there. False, with the error sent, when it may not be used.
 bool check_slot(CommandContext& ctx, std::string_view option, std::string_view pattern) {
-  const bool audited = ctx.server.cluster_audit().looking();
+  const bool audited = ctx.server.cluster_audit().is_sampling();
   if (!ctx.server.in_cluster() && !audited) return true;
-  if (ctx.server.in_cluster() && !ctx.server.edition().has({7, 4}, {8, 0})) {
-    ctx.reply.error("ERR " + std::string(option) + " option of SORT denied in Cluster mode.");
-    return false;
-  }
+  if (ctx.server.in_cluster() && !ctx.server.edition().has({7, 4}, {8, 0}))
+    return ctx.refuse("ERR " + std::string(option) + " option of SORT denied in Cluster mode.");
   if (pattern == "#") return true;
   if (store::pattern_slot(pattern) == store::key_slot(ctx.args[1])) return true;
-  ctx.server.cluster_audit().unfit();
+  ctx.server.cluster_audit().count_incompatible();
   if (!ctx.server.in_cluster()) return true;
-  ctx.reply.error(
+  return ctx.refuse(
       "ERR " + std::string(option) +
       " option of SORT denied in Cluster mode when keys formed by the pattern may be in "
       "different slots.");
-  return false;
 }
 
 // False, with the error sent, when the options are invalid.
@@ -263,9 +263,31 @@ bool parse_weight(const CommandContext& ctx, std::string_view text, double* numb
   return !std::isnan(*number);
 }
 
+// Copies of weights. A list may have one element millions of times, whose weight may be large: it
+// is copied once.
+class KeptWeights {
+ public:
+  KeptWeights(const base::HashSecret& secret, Elements& elements)
+      : elements_(elements), large_(0, base::KeyedTextHash{&secret}) {}
+
+  std::string_view keep(std::string_view element, std::string_view weight) {
+    constexpr size_t kLarge = 256;
+    if (weight.size() < kLarge) return elements_.keep(weight);
+    const auto [known, is_new] = large_.try_emplace(element);
+    if (is_new) known->second = elements_.keep(weight);
+    return known->second;
+  }
+
+ private:
+  Elements& elements_;
+  std::unordered_map<std::string_view, std::string_view, base::KeyedTextHash, std::equal_to<>>
+      large_;  // by element
+};
+
 // Looks up the sort key of each element. False when it must be a number and is not.
 bool weigh(CommandContext& ctx, SortRequest& request, Elements& elements) {
   bool all_numbers = true;
+  KeptWeights weights(ctx.db.environment().secret, elements);
   for (Element& element : elements.all) {
     std::optional<std::string_view> weight = element.text;
     if (request.by) weight = request.by->find(ctx, element.text);
@@ -273,7 +295,7 @@ bool weigh(CommandContext& ctx, SortRequest& request, Elements& elements) {
     if (!request.alphabetic) {
       all_numbers &= parse_weight(ctx, *weight, &element.number);
     } else if (request.by) {
-      element.weight = elements.keep(*weight);
+      element.weight = weights.keep(element.text, *weight);
     }
   }
   return all_numbers;
@@ -297,6 +319,8 @@ class Order {
     if (!first.weight || !second.weight)
       return static_cast<int>(first.weight.has_value()) -
              static_cast<int>(second.weight.has_value());
+    // KeptWeights has one large weight for all that are equal because the elements are.
+    if (first.weight->data() == second.weight->data()) return 0;
     return compare_texts(*first.weight, *second.weight);
   }
 
@@ -337,12 +361,16 @@ void sort_range(const SortRequest& request, const Order& asked, Range range,
 
 // --- The result ---------------------------------------------------------------------------------
 
-// Calls fn(std::optional<std::string_view>) for each value of the result, in order.
+// Calls fn(std::optional<std::string_view>) for each value of the result, in order. Ends when the
+// reply is lost: many elements may have one large value.
 template <typename Fn>
 void for_each_value(CommandContext& ctx, SortRequest& request, const Elements& elements, Fn&& fn) {
   for (const Element& element : elements.all) {
     if (request.gets.empty()) fn(std::optional(element.text));
-    for (Pattern& pattern : request.gets) fn(pattern.find(ctx, element.text));
+    for (Pattern& pattern : request.gets) {
+      if (reply_is_lost(ctx.client)) return;
+      fn(pattern.find(ctx, element.text));
+    }
   }
 }
 
@@ -416,7 +444,7 @@ void sort_ro(CommandContext& ctx) {
 }
 
 // The sorted key, and the key of the last STORE.
-bool find_sort_keys(Words words, std::vector<KeyReference>* out) {
+bool find_sort_keys(Arguments words, std::vector<KeyReference>* out) {
   out->push_back({1, kKeyReadOnly | kKeyAccess});
   std::optional<size_t> target;
   ArgReader options(words, 2);
@@ -437,7 +465,7 @@ bool find_sort_keys(Words words, std::vector<KeyReference>* out) {
   return true;
 }
 
-bool find_sort_ro_keys(Words, std::vector<KeyReference>* out) {
+bool find_sort_ro_keys(Arguments, std::vector<KeyReference>* out) {
   out->push_back({1, kKeyReadOnly | kKeyAccess});
   return true;
 }

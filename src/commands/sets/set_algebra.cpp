@@ -37,6 +37,18 @@ bool find_sets(CommandContext& ctx, Arguments keys, Operands* operands) {
   return true;
 }
 
+// What tells the sets of two keys apart. Mentions of a packed set have views of their own, which
+// share the entry's bytes.
+const void* identity(const Set* set) {
+  const store::Packed packed = set == nullptr ? store::Packed() : set->packed();
+  return packed.bytes.empty() ? static_cast<const void*>(set) : packed.bytes.data();
+}
+
+// Leaves out sets that the request names again.
+void drop_repeated_sets(std::vector<const Set*>& sets) {
+  drop_repeated(sets, 0, identity);
+}
+
 // Null means an empty set.
 bool is_smaller(const Set* left, const Set* right) {
   const auto size = [](const Set* set) { return set != nullptr ? set->size() : 0; };
@@ -53,29 +65,35 @@ void for_each_in_all_intsets(const std::vector<const Set*>& sets, Fn&& fn) {
   });
 }
 
-// Calls fn(member) for each member that is in all sets, until fn returns false. Iterates over the
-// smallest set: O(its size * sets), or less when all are intsets.
+// Calls fn(member) for each member that is in all sets, until fn returns false, which it does only
+// if it `may_stop`. Iterates over the smallest set: O(its size * sets), or less when all are
+// intsets.
 template <typename Fn>
-void for_each_in_all(std::vector<const Set*> sets, Fn&& fn) {
+void for_each_in_all(std::vector<const Set*> sets, bool may_stop, Fn&& fn) {
   if (std::find(sets.begin(), sets.end(), nullptr) != sets.end()) return;
-  drop_repeated(sets);
+  drop_repeated_sets(sets);
   std::sort(sets.begin(), sets.end(), is_smaller);
   if (std::all_of(sets.begin(), sets.end(), [](const Set* set) { return set->is_intset(); }))
     return for_each_in_all_intsets(sets, fn);
-  bool goes_on = true;
-  sets.front()->for_each([&](std::string_view member) {
+  const auto is_in_all = [&](std::string_view member) {
     const auto has_member = [&](const Set* set) {
       return set == sets.front() || set->contains(member);
     };
-    if (goes_on && std::all_of(sets.begin() + 1, sets.end(), has_member)) goes_on = fn(member);
-  });
+    return std::all_of(sets.begin() + 1, sets.end(), has_member);
+  };
+  const auto visit = [&](std::string_view member) { return !is_in_all(member) || fn(member); };
+  if (may_stop) {
+    sets.front()->for_each_while(visit);
+  } else {
+    sets.front()->for_each(visit);
+  }
 }
 
 using Operation = std::unique_ptr<Set> (*)(CommandContext&, const std::vector<const Set*>&);
 
 std::unique_ptr<Set> intersection(CommandContext& ctx, const std::vector<const Set*>& sets) {
   auto result = std::make_unique<Set>(ctx.db.environment());
-  for_each_in_all(sets, [&](std::string_view member) {
+  for_each_in_all(sets, false, [&](std::string_view member) {
     result->add(member);
     return true;
   });
@@ -88,7 +106,7 @@ std::unique_ptr<Set> intersection(CommandContext& ctx, const std::vector<const S
 std::unique_ptr<Set> union_of(CommandContext& ctx, const std::vector<const Set*>& operands) {
   auto result = std::make_unique<Set>(ctx.db.environment());
   std::vector<const Set*> sets = operands;
-  drop_repeated(sets);
+  drop_repeated_sets(sets);
   for (const Set* set : sets) {
     if (set != nullptr) set->for_each([&](std::string_view member) { result->add(member); });
   }
@@ -103,10 +121,10 @@ std::unique_ptr<Set> difference(CommandContext& ctx, const std::vector<const Set
   if (first == nullptr) return result;
   std::vector<const Set*> others(sets.begin() + 1, sets.end());
   std::erase(others, nullptr);
-  drop_repeated(others);
+  drop_repeated_sets(others);
   size_t all_others = 0;
   for (const Set* set : others) {
-    if (set == first) return result;
+    if (identity(set) == identity(first)) return result;
     all_others += set->size();
   }
   if (first->size() * others.size() <= 2 * (first->size() + all_others)) {
@@ -141,7 +159,7 @@ void sinter(CommandContext& ctx) {
   if (!find_sets(ctx, ctx.args.subspan(1), &operands)) return;
   const auto size = ctx.reply.later();
   size_t count = 0;
-  for_each_in_all(operands.sets, [&](std::string_view member) {
+  for_each_in_all(operands.sets, false, [&](std::string_view member) {
     ctx.reply.bulk(member);
     ++count;
     return true;
@@ -183,10 +201,8 @@ bool read_card_request(CommandContext& ctx, bool may_approximate, CardRequest* r
                          "ERR numkeys should be greater than 0")) {
     return false;
   }
-  if (static_cast<uint64_t>(key_count) > ctx.args.size() - 2) {
-    ctx.reply.error("ERR Number of keys can't be greater than number of args");
-    return false;
-  }
+  if (static_cast<uint64_t>(key_count) > ctx.args.size() - 2)
+    return ctx.refuse("ERR Number of keys can't be greater than number of args");
   const auto keys = ctx.args.subspan(2, static_cast<size_t>(key_count));
   std::string_view text;
   for (ArgReader options(ctx.args, 2 + keys.size()); options.more();) {
@@ -206,19 +222,23 @@ void sintercard(CommandContext& ctx) {
   CardRequest request;
   if (!read_card_request(ctx, false, &request)) return;
   size_t count = 0;
-  for_each_in_all(request.operands.sets,
+  for_each_in_all(request.operands.sets, request.limit != 0,
                   [&](std::string_view) { return ++count != request.limit; });
   ctx.reply.integer(static_cast<int64_t>(count));
 }
 
 // Counts the members of `set` that none of `others` has, from `count` on until `limit` is reached.
 size_t count_new(const Set& set, std::span<const Set* const> others, size_t count, size_t limit) {
-  bool goes_on = limit == 0 || count < limit;
-  set.for_each([&](std::string_view member) {
-    if (!goes_on) return;
+  if (limit != 0 && count >= limit) return count;
+  const auto visit = [&](std::string_view member) {
     const auto has_member = [&](const Set* other) { return other->contains(member); };
-    if (std::none_of(others.begin(), others.end(), has_member)) goes_on = ++count != limit;
-  });
+    return std::any_of(others.begin(), others.end(), has_member) || ++count != limit;
+  };
+  if (limit == 0) {
+    set.for_each(visit);
+  } else {
+    set.for_each_while(visit);
+  }
   return count;
 }
 
@@ -228,7 +248,7 @@ size_t union_size(CommandContext& ctx, CardRequest& request) {
   constexpr size_t kFew = 8;
   auto& sets = request.operands.sets;
   std::erase(sets, nullptr);
-  drop_repeated(sets);
+  drop_repeated_sets(sets);
   std::sort(sets.begin(), sets.end(),
             [](const Set* left, const Set* right) { return left->size() > right->size(); });
   if (sets.empty()) return 0;
@@ -241,9 +261,11 @@ size_t union_size(CommandContext& ctx, CardRequest& request) {
   }
   Set all(ctx.db.environment());
   for (const Set* set : sets) {
-    set->for_each([&](std::string_view member) {
-      if (request.limit == 0 || all.size() < request.limit) all.add(member);
+    set->for_each_while([&](std::string_view member) {
+      all.add(member);
+      return request.limit == 0 || all.size() < request.limit;
     });
+    if (request.limit != 0 && all.size() >= request.limit) break;
   }
   return all.size();
 }
@@ -262,7 +284,7 @@ void sdiffcard(CommandContext& ctx) {
   auto& others = request.operands.sets;
   others.erase(others.begin());
   std::erase(others, nullptr);
-  drop_repeated(others);
+  drop_repeated_sets(others);
   ctx.reply.integer(static_cast<int64_t>(count_new(*first, others, 0, request.limit)));
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <numeric>
 #include <utility>
 
 namespace latchkey::commands {
@@ -46,6 +47,48 @@ GeoPolygon::GeoPolygon(std::vector<GeoPoint> vertices)
     most_.longitude = std::max(most_.longitude, vertex.longitude);
     most_.latitude = std::max(most_.latitude, vertex.latitude);
   }
+  make_bands();
+}
+
+size_t GeoPolygon::band_of(double latitude) const {
+  const double height = most_.latitude - least_.latitude;
+  if (height <= 0) return 0;
+  const double part = (latitude - least_.latitude) / height;
+  return std::min(static_cast<size_t>(part * static_cast<double>(bands_)), bands_ - 1);
+}
+
+std::pair<size_t, size_t> GeoPolygon::bands_of_edge(size_t edge) const {
+  const auto [from, to] = std::pair(vertices_[before(edge)].latitude, vertices_[edge].latitude);
+  return {band_of(std::min(from, to)), band_of(std::max(from, to))};
+}
+
+template <typename Fn>
+void GeoPolygon::for_each_in_bands(Fn&& fn) const {
+  for (size_t i = 0; i < vertices_.size(); ++i) {
+    const auto [first, last] = bands_of_edge(i);
+    for (size_t band = first; band <= last; ++band) fn(i, band);
+  }
+}
+
+void GeoPolygon::make_bands() {
+  const size_t most = kMostBandsAnEdge * vertices_.size();
+  const auto are_too_many = [&] {
+    size_t total = 0;
+    for (size_t i = 0; i < vertices_.size(); ++i) {
+      const auto [first, last] = bands_of_edge(i);
+      total += last - first + 1;
+    }
+    return total > most;
+  };
+  bands_ = vertices_.size();
+  while (bands_ > 1 && are_too_many()) bands_ /= 2;
+  begins_.assign(bands_ + 1, 0);
+  for_each_in_bands([&](size_t, size_t band) { ++begins_[band + 1]; });
+  std::partial_sum(begins_.begin(), begins_.end(), begins_.begin());
+  edges_.resize(begins_.back());
+  std::vector<size_t> next = begins_;
+  for_each_in_bands(
+      [&](size_t edge, size_t band) { edges_[next[band]++] = static_cast<uint32_t>(edge); });
 }
 
 base::GeoShape GeoPolygon::bounds() const {
@@ -65,17 +108,35 @@ base::GeoShape GeoPolygon::bounds() const {
   return {base::GeoShape::Kind::kCircle, center_, radius_m, radius_m};
 }
 
+bool GeoPolygon::may_contain(GeoPoint point) const {
+  // Where an edge crosses a latitude is rounded.
+  constexpr double kRounding = 1e-9;
+  return point.latitude >= least_.latitude && point.latitude <= most_.latitude &&
+         point.longitude >= least_.longitude - kRounding &&
+         point.longitude <= most_.longitude + kRounding;
+}
+
+bool GeoPolygon::is_crossed(size_t edge, GeoPoint point) const {
+  const GeoPoint& from = vertices_[before(edge)];
+  const GeoPoint& to = vertices_[edge];
+  if ((from.latitude > point.latitude) == (to.latitude > point.latitude)) return false;
+  const double part = (point.latitude - from.latitude) / (to.latitude - from.latitude);
+  return point.longitude < from.longitude + part * (to.longitude - from.longitude);
+}
+
 bool GeoPolygon::contains(GeoPoint point) const {
+  if (!may_contain(point)) return false;
   // Counts the edges that a ray towards the east crosses.
   bool inside = false;
-  for (size_t i = 0, before = vertices_.size() - 1; i < vertices_.size(); before = i++) {
-    const GeoPoint& from = vertices_[before];
-    const GeoPoint& to = vertices_[i];
-    if ((from.latitude > point.latitude) == (to.latitude > point.latitude)) continue;
-    const double part = (point.latitude - from.latitude) / (to.latitude - from.latitude);
-    if (point.longitude < from.longitude + part * (to.longitude - from.longitude)) inside = !inside;
-  }
+  const size_t band = band_of(point.latitude);
+  for (size_t i = begins_[band]; i < begins_[band + 1]; ++i) inside ^= is_crossed(edges_[i], point);
   return inside;
+}
+
+size_t GeoPolygon::edges_near(GeoPoint point) const {
+  if (!may_contain(point)) return 0;
+  const size_t band = band_of(point.latitude);
+  return begins_[band + 1] - begins_[band];
 }
 
 }  // namespace latchkey::commands

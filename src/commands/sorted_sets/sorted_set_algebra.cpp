@@ -2,9 +2,9 @@
 // ZINTERCARD. Plain sets are accepted too; each of their members has the score 1.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -42,9 +42,13 @@ struct Operand {
     return plain == nullptr ? 0 : plain->size();
   }
 
-  // The value; differs between mentions of a packed one, which is small.
+  // What tells the values of two keys apart. Mentions of a packed value have views of their own,
+  // which share the entry's bytes.
   const void* identity() const {
-    return sorted != nullptr ? static_cast<const void*>(sorted.get()) : plain.get();
+    const store::Value* value = plain.get();
+    if (sorted != nullptr) value = sorted.get();
+    const store::Packed packed = value == nullptr ? store::Packed() : value->packed();
+    return packed.bytes.empty() ? static_cast<const void*>(value) : packed.bytes.data();
   }
 
   std::optional<double> score(std::string_view member) const {
@@ -59,6 +63,13 @@ struct Operand {
     if (sorted != nullptr) return sorted->for_each(fn);
     if (plain != nullptr)
       plain->for_each([&](std::string_view member) { fn(member, kPlainScore); });
+  }
+  // The same until fn returns false.
+  template <typename Fn>
+  void for_each_while(Fn&& fn) const {
+    if (sorted != nullptr) return sorted->for_each_while(fn);
+    if (plain != nullptr)
+      plain->for_each_while([&](std::string_view member) { return fn(member, kPlainScore); });
   }
 
   static constexpr double kPlainScore = 1;
@@ -142,11 +153,9 @@ bool read_algebra_options(CommandContext& ctx, ArgReader reader, AlgebraRequest*
 bool read_algebra(CommandContext& ctx, size_t count, AlgebraRequest* request) {
   int64_t keys;
   if (!ctx.read_int64(ctx.args[count], &keys)) return false;
-  if (keys < 1) {
-    ctx.reply.error("ERR at least 1 input key is needed for '" + base::lower_case(ctx.args[0]) +
-                    "' command");
-    return false;
-  }
+  if (keys < 1)
+    return ctx.refuse("ERR at least 1 input key is needed for '" + base::lower_case(ctx.args[0]) +
+                      "' command");
   if (static_cast<uint64_t>(keys) > ctx.args.size() - count - 1) {
     ctx.syntax_error();
     return false;
@@ -191,8 +200,7 @@ void sort_by_size(AlgebraRequest& request) {
                    [](const Operand& a, const Operand& b) { return a.size() < b.size(); });
 }
 
-void unite(AlgebraRequest& request, SortedSet& result) {
-  sort_by_size(request);
+void unite_different(const AlgebraRequest& request, SortedSet& result) {
   for (const Operand& operand : request.operands) {
     operand.for_each([&](std::string_view member, double score) {
       score = weighted(score, operand, request.aggregate);
@@ -205,23 +213,79 @@ void unite(AlgebraRequest& request, SortedSet& result) {
   }
 }
 
-// Calls fn(member, score) for the members that all operands have, until fn returns false.
+// The same for operands of which some are repeated. `firsts`: their first_mentions(). Members are
+// looked up once for each value, not for each operand; what remains is a sum for each, since sums
+// of doubles cannot be exchanged for products.
+void unite_repeated(const AlgebraRequest& request, const std::vector<size_t>& firsts,
+                    SortedSet& places, SortedSet& result) {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  struct Contribution {
+    size_t place;
+    double score;
+  };
+  std::vector<double> scores;  // of all members; `places` has the index of each one as its score
+  std::vector<std::vector<Contribution>> contributions(firsts.size());
+  for (size_t i = 0; i < firsts.size(); ++i) {
+    const Operand& operand = request.operands[i];
+    if (firsts[i] == i) {
+      operand.for_each([&](std::string_view member, double score) {
+        const auto known = places.score(member);
+        const size_t place = known ? static_cast<size_t>(*known) : scores.size();
+        if (!known) {
+          places.add(member, static_cast<double>(place));
+          scores.push_back(kNone);
+        }
+        contributions[i].push_back({place, score});
+      });
+    }
+    for (const Contribution& contribution : contributions[firsts[i]]) {
+      const double score = weighted(contribution.score, operand, request.aggregate);
+      double& sum = scores[contribution.place];
+      sum = std::isnan(sum) ? score : joined(sum, score, request.aggregate);
+    }
+  }
+  places.for_each([&](std::string_view member, double place) {
+    result.add(member, scores[static_cast<size_t>(place)]);
+  });
+}
+
+void unite(CommandContext& ctx, AlgebraRequest& request, SortedSet& result) {
+  sort_by_size(request);
+  const std::vector<size_t> firsts = first_mentions(request.operands, &Operand::identity);
+  bool is_repeated = false;
+  for (size_t i = 0; i < firsts.size(); ++i) is_repeated |= firsts[i] != i;
+  if (!is_repeated) return unite_different(request, result);
+  SortedSet places(ctx.db.environment(), SIZE_MAX, 0);
+  unite_repeated(request, firsts, places, result);
+}
+
+// Calls fn(member, score) for the members that all operands have, until fn returns false, which it
+// does only if the request has a limit. Members are looked up once for each value.
 template <typename Fn>
 void intersect(AlgebraRequest& request, Fn&& fn) {
   sort_by_size(request);
-  const Operand& smallest = request.operands[0];
-  bool wanted = true;
-  smallest.for_each([&](std::string_view member, double score) {
-    if (!wanted) return;
-    score = weighted(score, smallest, request.aggregate);
-    for (size_t i = 1; i < request.operands.size(); ++i) {
-      const Operand& operand = request.operands[i];
-      const auto other = operand.score(member);
-      if (!other) return;
-      score = joined(score, product(*other, operand, request.aggregate), request.aggregate);
+  const std::vector<Operand>& operands = request.operands;
+  const std::vector<size_t> firsts = first_mentions(operands, &Operand::identity);
+  std::vector<double> scores(operands.size());  // of the member, where a value is first mentioned
+  const auto visit = [&](std::string_view member, double score) {
+    scores[0] = score;
+    score = weighted(score, operands[0], request.aggregate);
+    for (size_t i = 1; i < operands.size(); ++i) {
+      if (firsts[i] == i) {
+        const auto other = operands[i].score(member);
+        if (!other) return true;
+        scores[i] = *other;
+      }
+      const double other = product(scores[firsts[i]], operands[i], request.aggregate);
+      score = joined(score, other, request.aggregate);
     }
-    wanted = fn(member, score);
-  });
+    return static_cast<bool>(fn(member, score));
+  };
+  if (request.limit != 0) {
+    operands[0].for_each_while(visit);
+  } else {
+    operands[0].for_each(visit);
+  }
 }
 
 void subtract(AlgebraRequest& request, SortedSet& result) {
@@ -241,7 +305,7 @@ std::unique_ptr<SortedSet> work_out(CommandContext& ctx, AlgebraRequest& request
   auto result = std::make_unique<SortedSet>(ctx.db.environment(), SIZE_MAX, 0);
   switch (request.operation) {
     case Operation::kUnion:
-      unite(request, *result);
+      unite(ctx, request, *result);
       break;
     case Operation::kIntersection:
       intersect(request, [&](std::string_view member, double score) {

@@ -4,9 +4,12 @@
 #include <string>
 #include <string_view>
 
+#include "base/text/up_to_nul.h"
 #include "commands/keys/typed_key.h"
 #include "commands/streams/stream_steps.h"
+#include "server/client/blocking.h"
 #include "server/command/command_context.h"
+#include "server/server.h"
 #include "store/value/stream.h"
 
 namespace latchkey::commands {
@@ -15,7 +18,12 @@ namespace latchkey::commands {
 inline void no_such_group(server::CommandContext& ctx, std::string_view key, std::string_view group,
                           std::string_view where = {}) {
   std::string error = "NOGROUP No such key '";
-  error.append(key).append("' or consumer group '").append(group).append("'").append(where);
+  // As the reference's, names end at a NUL.
+  error.append(base::up_to_nul(key))
+      .append("' or consumer group '")
+      .append(base::up_to_nul(group))
+      .append("'")
+      .append(where);
   ctx.reply.error(error);
 }
 
@@ -23,7 +31,10 @@ inline void no_such_group(server::CommandContext& ctx, std::string_view key, std
 inline void no_such_group_of(server::CommandContext& ctx, std::string_view key,
                              std::string_view group) {
   std::string error = "NOGROUP No such consumer group '";
-  error.append(group).append("' for key name '").append(key).append("'");
+  error.append(base::up_to_nul(group))
+      .append("' for key name '")
+      .append(base::up_to_nul(key))
+      .append("'");
   ctx.reply.error(error);
 }
 
@@ -59,6 +70,15 @@ inline store::StreamConsumer& consumer_or_new(server::CommandContext& ctx, std::
 inline int64_t idle_time_ms(const server::CommandContext& ctx, const store::StreamGroup& group,
                             const store::PendingEntry& entry) {
   return group.is_released(entry) ? -1 : ctx.now_ms() - entry.delivered_ms();
+}
+
+// Runs the requests of clients that wait with CLAIM again if an entry was delivered earlier than
+// those they know of. To be called after deliveries. There is no keyspace event, because the key
+// has not changed.
+inline void report_deliveries(server::CommandContext& ctx, std::string_view key,
+                              store::StreamGroup& group) {
+  if (group.take_awaited_delivery())
+    ctx.server.blocking().key_changed(ctx.db, key, server::EventClass::kStream, "");
 }
 
 // --- Propagation --------------------------------------------------------------------------------

@@ -78,15 +78,9 @@ bool read_release_mode(CommandContext& ctx, std::string_view word, ReleaseReques
   } else if (is_word(word, "FATAL")) {
     request->mode = ReleaseRequest::Mode::kFatal;
   } else {
-    ctx.reply.error("ERR mode must be SILENT, FAIL, or FATAL");
-    return false;
+    return ctx.refuse("ERR mode must be SILENT, FAIL, or FATAL");
   }
   return true;
-}
-
-bool refuse(CommandContext& ctx, std::string_view error) {
-  ctx.reply.error(error);
-  return false;
 }
 
 // The number of ids, and the ids.
@@ -96,7 +90,7 @@ bool read_released_ids(CommandContext& ctx, std::string_view number, ArgReader& 
   if (!ctx.read_int64_in(number, 1, INT64_MAX, &count, "ERR numids must be a positive integer"))
     return false;
   if (static_cast<uint64_t>(count) > words.left())
-    return refuse(ctx, "ERR number of IDs doesn't match numids");
+    return ctx.refuse("ERR number of IDs doesn't match numids");
   *ids = words.rest().first(static_cast<size_t>(count));
   for (const std::string_view text : *ids) {
     StreamId id;
@@ -115,15 +109,15 @@ bool read_release_request(CommandContext& ctx, ReleaseRequest* request) {
       request->force = true;
     } else if (words.word("RETRYCOUNT", &text)) {
       if (!ctx.read_int64(text, &request->deliveries)) return false;
-      if (request->deliveries < 0) return refuse(ctx, "ERR Invalid RETRYCOUNT value, must be >= 0");
+      if (request->deliveries < 0) return ctx.refuse("ERR Invalid RETRYCOUNT value, must be >= 0");
     } else if (request->ids.empty() && words.word("IDS", &text)) {
       if (!read_released_ids(ctx, text, words, &request->ids)) return false;
     } else {
       std::string error = "ERR Unrecognized XNACK option '";
-      return refuse(ctx, error.append(words.peek()).append("'"));
+      return ctx.refuse(error.append(words.peek()).append("'"));
     }
   }
-  return !request->ids.empty() || refuse(ctx, "ERR syntax error, expected IDS keyword");
+  return !request->ids.empty() || ctx.refuse("ERR syntax error, expected IDS keyword");
 }
 
 void xnack(CommandContext& ctx) {
@@ -299,8 +293,7 @@ bool read_claim_option(CommandContext& ctx, ArgReader& words, ClaimRequest* requ
     return read_stream_id(ctx, text, 0, &request->last_delivered);
   } else {
     std::string error = "ERR Unrecognized XCLAIM option '";
-    ctx.reply.error(error.append(words.peek()).append("'"));
-    return false;
+    return ctx.refuse(error.append(words.peek()).append("'"));
   }
   return true;
 }
@@ -386,6 +379,7 @@ void xclaim(CommandContext& ctx) {
   }
   if (place_moves && ctx.events.total() == changes)
     propagate_place(ctx, key, *found.group, ctx.args[2]);
+  report_deliveries(ctx, key, *found.group);
   ctx.reply.array_later(later, claimed);
 }
 

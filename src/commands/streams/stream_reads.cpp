@@ -14,6 +14,7 @@
 #include "commands/streams/stream_group_steps.h"
 #include "commands/streams/stream_steps.h"
 #include "server/client/blocking.h"
+#include "server/client/output_limits.h"
 #include "server/command/command_context.h"
 #include "server/server.h"
 #include "store/value/stream.h"
@@ -50,24 +51,26 @@ struct ReadRequest {
   Arguments ids;
 };
 
-bool refuse(CommandContext& ctx, std::string_view error) {
-  ctx.reply.error(error);
-  return false;
+std::string_view unbalanced_streams(const server::Edition& edition, bool for_group) {
+  if (!edition.has({7, 2})) {
+    return "ERR Unbalanced XREAD list of streams: for each stream key an ID or '$' must be "
+           "specified.";
+  }
+  if (for_group) {
+    return "ERR Unbalanced 'xreadgroup' list of streams: for each stream key an ID or '>' must be "
+           "specified.";
+  }
+  return edition.has({7, 4}) ? "ERR Unbalanced 'xread' list of streams: for each stream key an ID, "
+                               "'+', or '$' must be specified."
+                             : "ERR Unbalanced 'xread' list of streams: for each stream key an ID "
+                               "or '$' must be specified.";
 }
 
 // Reads the keys and ids at the end of the request.
 bool read_streams(CommandContext& ctx, const ArgReader& words, ReadRequest* request) {
   const Arguments rest = words.rest();
-  if (rest.size() % 2 != 0) {
-    return refuse(ctx, request->for_group
-                           ? "ERR Unbalanced 'xreadgroup' list of streams: for each stream key an "
-                             "ID or '>' must be specified."
-                       : ctx.server.edition().is_valkey()
-                           ? "ERR Unbalanced 'xread' list of streams: for each stream key an ID "
-                             "or '$' must be specified."
-                           : "ERR Unbalanced 'xread' list of streams: for each stream key an ID, "
-                             "'+', or '$' must be specified.");
-  }
+  if (rest.size() % 2 != 0)
+    return ctx.refuse(unbalanced_streams(ctx.server.edition(), request->for_group));
   request->first_key = words.position();
   request->keys = rest.first(rest.size() / 2);
   request->ids = rest.last(rest.size() / 2);
@@ -76,8 +79,8 @@ bool read_streams(CommandContext& ctx, const ArgReader& words, ReadRequest* requ
 
 bool read_block_time(CommandContext& ctx, std::string_view text, ReadRequest* request) {
   if (ctx.client.has(server::kClientScript) && !ctx.server.edition().has({7, 2}))
-    return refuse(ctx, "ERR " + std::string(ctx.args[0]) +
-                           " command is not allowed with BLOCK option from scripts");
+    return ctx.refuse("ERR " + std::string(ctx.args[0]) +
+                      " command is not allowed with BLOCK option from scripts");
   if (!ctx.read_wait_ms(text, &request->deadline_ms)) return false;
   request->may_wait = true;
   return true;
@@ -94,19 +97,19 @@ bool read_maximum(CommandContext& ctx, std::string_view text, std::string_view n
                   size_t* maximum) {
   int64_t value = 0;
   if (!ctx.read_int64(text, &value)) return false;
-  if (value < 1) return refuse(ctx, "ERR " + std::string(name) + " must be a positive integer");
+  if (value < 1) return ctx.refuse("ERR " + std::string(name) + " must be a positive integer");
   *maximum = static_cast<size_t>(value);
   return true;
 }
 
 bool read_claim_time(CommandContext& ctx, std::string_view text, ReadRequest* request) {
   if (!request->for_group)
-    return refuse(
-        ctx, "ERR The CLAIM option is only supported by XREADGROUP. You called XREAD instead.");
+    return ctx.refuse(
+        "ERR The CLAIM option is only supported by XREADGROUP. You called XREAD instead.");
   if (!ctx.read_int64(text, &request->claim_idle_ms,
                       "ERR min-idle-time is not an integer or out of range"))
     return false;
-  return request->claim_idle_ms >= 0 || refuse(ctx, "ERR min-idle-time must be a positive integer");
+  return request->claim_idle_ms >= 0 || ctx.refuse("ERR min-idle-time must be a positive integer");
 }
 
 bool read_request(CommandContext& ctx, ReadRequest* request) {
@@ -127,16 +130,16 @@ bool read_request(CommandContext& ctx, ReadRequest* request) {
       break;
     } else if (words.left() > 2 && words.word("GROUP")) {
       if (!request->for_group)
-        return refuse(ctx,
-                      "ERR The GROUP option is only supported by XREADGROUP. You called XREAD "
-                      "instead.");
+        return ctx.refuse(
+            "ERR The GROUP option is only supported by XREADGROUP. You called XREAD "
+            "instead.");
       request->group = words.next();
       request->consumer = words.next();
     } else if (words.word("NOACK")) {
       if (!request->for_group)
-        return refuse(ctx,
-                      "ERR The NOACK option is only supported by XREADGROUP. You called XREAD "
-                      "instead.");
+        return ctx.refuse(
+            "ERR The NOACK option is only supported by XREADGROUP. You called XREAD "
+            "instead.");
       request->no_ack = true;
     } else {
       ctx.syntax_error();
@@ -148,9 +151,9 @@ bool read_request(CommandContext& ctx, ReadRequest* request) {
     return false;
   }
   if (request->for_group && request->group.data() == nullptr)
-    return refuse(ctx, "ERR Missing GROUP option for XREADGROUP");
+    return ctx.refuse("ERR Missing GROUP option for XREADGROUP");
   if (request->max_count != 0 && request->max_count < request->count)
-    return refuse(ctx, "ERR MAXCOUNT must be greater than or equal to COUNT");
+    return ctx.refuse("ERR MAXCOUNT must be greater than or equal to COUNT");
   return true;
 }
 
@@ -170,7 +173,7 @@ bool meaningless_id(CommandContext& ctx, char symbol) {
       " ID is meaningless in the context of XREADGROUP: you want to read the history of this "
       "consumer by specifying a proper ID, or use the > ID to get new messages. The ");
   error += symbol;
-  return refuse(ctx, error.append(" ID would just return an empty result set."));
+  return ctx.refuse(error.append(" ID would just return an empty result set."));
 }
 
 // Whether the word stands for the last id, or the one before it, at the time of the request.
@@ -190,9 +193,9 @@ bool read_place(CommandContext& ctx, std::string_view id, Source* source) {
   }
   if (id == ">") {
     if (source->group == nullptr)
-      return refuse(ctx,
-                    "ERR The > ID can be specified only when calling XREADGROUP using the GROUP "
-                    "<group> <consumer> option.");
+      return ctx.refuse(
+          "ERR The > ID can be specified only when calling XREADGROUP using the GROUP "
+          "<group> <consumer> option.");
     source->is_new = true;
   } else {
     if (!read_stream_id(ctx, id, 0, &source->after)) return false;
@@ -211,15 +214,14 @@ bool find_source(CommandContext& ctx, const ReadRequest& request, size_t index, 
   const bool tells_of_loss = request.for_group && !ctx.server.edition().has({7, 2}) &&
                              ctx.server.blocking().served() == &ctx.client;
   if (tells_of_loss && (!ref || ref->type() != Stream::kType))
-    return refuse(ctx, "UNBLOCKED the stream key no longer exists");
+    return ctx.refuse("UNBLOCKED the stream key no longer exists");
   if (!ctx.is_type(ref, Stream::kType)) return false;
   if (ref) source->stream = &value_of<Stream>(ref);
   if (request.for_group) {
     if (ref) source->group = source->stream->find_group(request.group);
     if (source->group == nullptr) {
       if (tells_of_loss)
-        return refuse(ctx,
-                      "NOGROUP the consumer group this client was blocked on no longer exists");
+        return ctx.refuse("NOGROUP the consumer group this client was blocked on no longer exists");
       no_such_group(ctx, source->key, request.group, " in XREADGROUP with GROUP option");
       return false;
     }
@@ -342,6 +344,7 @@ size_t send_new_entries(CommandContext& ctx, const ReadRequest& request, const S
   }
   ctx.reply.array_later(later, sent);
   if (sent == 0) return 0;
+  report_deliveries(ctx, source.key, group);
   const bool any_new = sent != claimed;
   if (claimed != 0 || !request.no_ack) consumer.active_ms = ctx.now_ms();
   // Before Redis 7.2 the entries alone said how far the group has read.
@@ -418,25 +421,27 @@ void send_source(CommandContext& ctx, const ReadRequest& request, const Source& 
                 : send_history(ctx, request, source, consumer, budget);
 }
 
-// When an entry may have been pending for as long as CLAIM wants, which no change of a key tells; 0
-// without CLAIM. Others may read in the meantime, so it is soon enough for those entries too.
-// O(log n) for each source.
+// When the longest delivered of the pending entries will have been pending for as long as CLAIM
+// wants, which no change of a key tells. 0 when nothing is pending, or without CLAIM. The groups
+// are to tell of entries that were delivered earlier. O(log n) for each source.
 int64_t time_to_look_again(const CommandContext& ctx, const ReadRequest& request,
                            const std::vector<Source>& sources) {
-  constexpr int64_t kMinMs = 20;
   if (request.claim_idle_ms < 0) return 0;
   constexpr int64_t kLongestMs = int64_t{1} << 40;
-  int64_t earliest_ms = ctx.now_ms() + std::min(request.claim_idle_ms, kLongestMs);
+  int64_t first_ms = StreamGroup::kNoDelivery;
   for (const Source& source : sources) {
     if (!source.is_new) continue;
-    const auto look_at_first = [&](const PendingEntry& pending, const StreamEntry&) {
-      earliest_ms = std::min(earliest_ms,
-                             pending.delivered_ms() + std::min(request.claim_idle_ms, kLongestMs));
-      return false;
-    };
-    source.stream->for_each_pending(*source.group, look_at_first);
+    int64_t delivered_ms = StreamGroup::kNoDelivery;
+    source.stream->for_each_pending(*source.group,
+                                    [&](const PendingEntry& pending, const StreamEntry&) {
+                                      delivered_ms = pending.delivered_ms();
+                                      return false;
+                                    });
+    source.group->await_delivery_before(delivered_ms);
+    first_ms = std::min(first_ms, delivered_ms);
   }
-  return std::max(earliest_ms, ctx.now_ms() + kMinMs);
+  if (first_ms == StreamGroup::kNoDelivery) return 0;
+  return std::max(first_ms + std::min(request.claim_idle_ms, kLongestMs), ctx.now_ms() + 1);
 }
 
 // Blocks with ids in place of "$" and "+", which mean the streams' contents at the time of the
@@ -497,6 +502,8 @@ void read_or_wait(CommandContext& ctx, bool for_group) {
     if (!may_send_from(ctx, request, source, budget)) break;
     send_source(ctx, request, source, budget);
     ++sent;
+    // A stream may be named thousands of times.
+    if (!for_group && reply_is_lost(ctx.client)) break;
   }
   ctx.reply.is_resp3() ? ctx.reply.map_later(later, sent) : ctx.reply.array_later(later, sent);
 }

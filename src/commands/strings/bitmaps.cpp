@@ -3,12 +3,14 @@
 #include <deque>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/bits.h"
 #include "base/text/number.h"
 #include "commands/groups.h"
 #include "commands/index_range.h"
+#include "commands/keys/repeated_operands.h"
 #include "commands/strings/bit_strings.h"
 #include "server/command/command_context.h"
 #include "server/emulation/edition.h"
@@ -79,13 +81,17 @@ struct Range {
   }
 };
 
-// Before Redis 7.2 a missing key is answered before the other words are looked at.
-bool is_answered_unread(CommandContext& ctx) {
-  return !ctx.server.edition().has({7, 2}) && !ctx.db.find(ctx.args[1]);
+// Before Redis 7.2 a key that is missing, or of another type, is answered before the other words
+// are looked at. `none`: the reply for a missing one.
+bool is_answered_unread(CommandContext& ctx, int64_t none) {
+  if (ctx.server.edition().has({7, 2})) return false;
+  const KeyRef ref = ctx.db.find(ctx.args[1]);
+  if (!ref) ctx.reply.integer(none);
+  return !ref || !ctx.is_string(ref);
 }
 
 void bitcount(CommandContext& ctx) {
-  if (is_answered_unread(ctx)) return ctx.reply.integer(0);
+  if (is_answered_unread(ctx, 0)) return;
   Range range;
   const size_t words = ctx.args.size();
   // Valkey needs no end since 8.0.
@@ -110,7 +116,7 @@ void bitpos(CommandContext& ctx) {
   int64_t bit;
   if (!ctx.read_int64(ctx.args[2], &bit)) return;
   if (bit != 0 && bit != 1) return ctx.reply.error("ERR The bit argument must be 1 or 0.");
-  if (is_answered_unread(ctx)) return ctx.reply.integer(bit == 1 ? -1 : 0);
+  if (is_answered_unread(ctx, bit == 1 ? -1 : 0)) return;
   Range range;
   const size_t words = ctx.args.size();
   const bool has_end = words > 4;
@@ -154,18 +160,15 @@ std::optional<BitOperation> operation_of(std::string_view name) {
 
 // False, with the error sent, when the operation does not accept this number of sources.
 bool takes_sources(CommandContext& ctx, BitOperation operation, size_t count) {
-  if (operation == BitOperation::kNot && count != 1) {
-    ctx.reply.error("ERR BITOP NOT must be called with a single source key.");
-    return false;
-  }
+  if (operation == BitOperation::kNot && count != 1)
+    return ctx.refuse("ERR BITOP NOT must be called with a single source key.");
   const char* name = operation == BitOperation::kDiff    ? "DIFF"
                      : operation == BitOperation::kDiff1 ? "DIFF1"
                      : operation == BitOperation::kAndOr ? "ANDOR"
                                                          : nullptr;
   if (name == nullptr || count >= 2) return true;
-  ctx.reply.error(std::string("ERR BITOP ") + name +
-                  " must be called with at least two source keys.");
-  return false;
+  return ctx.refuse(std::string("ERR BITOP ") + name +
+                    " must be called with at least two source keys.");
 }
 
 // The source strings; a missing key is an empty string.
@@ -189,10 +192,34 @@ class Sources {
     }
     return true;
   }
+  // Leaves out strings that the request names again where that changes nothing in the result: one
+  // of half a gigabyte may be named thousands of times.
+  void drop_repeated(BitOperation operation) {
+    if (strings_.size() <= kFewOperands) return;
+    // Of the first one these operations make something else than of the others.
+    const bool is_first_apart = operation == BitOperation::kDiff ||
+                                operation == BitOperation::kDiff1 ||
+                                operation == BitOperation::kAndOr;
+    const auto from = strings_.begin() + (is_first_apart ? 1 : 0);
+    std::unordered_map<const void*, size_t> mentions;
+    for (auto at = from; at != strings_.end(); ++at) ++mentions[at->data()];
+    std::unordered_map<const void*, size_t> kept;
+    const auto is_superfluous = [&](std::string_view string) {
+      return kept[string.data()]++ >= mentions_that_count(operation, mentions[string.data()]);
+    };
+    strings_.erase(std::remove_if(from, strings_.end(), is_superfluous), strings_.end());
+    if (strings_.empty()) strings_.emplace_back();
+  }
   std::span<const std::string_view> strings() const { return strings_; }
   size_t longest() const { return longest_; }
 
  private:
+  static size_t mentions_that_count(BitOperation operation, size_t mentions) {
+    if (operation == BitOperation::kXor) return mentions % 2;
+    // A bit that is set in one string twice is not set in exactly one.
+    return operation == BitOperation::kOne ? std::min<size_t>(mentions, 2) : 1;
+  }
+
   std::vector<std::string_view> strings_;
   std::deque<std::string> numbers_;  // a deque, because strings_ has views of its elements
   size_t longest_ = 0;
@@ -221,6 +248,7 @@ void bitop(CommandContext& ctx) {
   if (!takes_sources(ctx, *operation, keys.size())) return;
   Sources sources;
   if (!sources.find(ctx, keys)) return;
+  sources.drop_repeated(*operation);
 
   const size_t size = sources.longest();
   KeyRef ref = ctx.db.find_to_replace(destination);

@@ -1,7 +1,9 @@
 // Ranges of named time series: TS.RANGE, TS.REVRANGE, TS.NRANGE and TS.NREVRANGE.
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/text/number.h"
@@ -43,7 +45,7 @@ void ts_revrange(CommandContext& ctx) {
 // --- TS.NRANGE ----------------------------------------------------------------------------------
 
 // One series of several that are read side by side.
-struct Column {
+struct Source {
   RangeQuery query;
   std::unique_ptr<RangeReader> reader;
   RangeRow row;
@@ -54,32 +56,69 @@ struct Column {
   void step() { has_row = reader->next(&row); }
 };
 
+struct Columns {
+  std::vector<Source> sources;
+  // Of each column the number of its source: what is named again is read once, for a reader may
+  // take some megabytes.
+  std::vector<size_t> source_of;
+};
+
+Columns make_columns(const std::vector<const TimeSeries*>& all, const RangeRequest& request) {
+  const auto aggregations_of = [&](size_t column) -> const std::vector<store::Aggregation>& {
+    return request.columns.empty() ? request.query.aggregations : request.columns[column];
+  };
+  Columns columns;
+  std::map<std::pair<const TimeSeries*, std::vector<store::Aggregation>>, size_t> known;
+  std::vector<const TimeSeries*> read;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const auto [place, is_new] =
+        known.try_emplace({all[i], aggregations_of(i)}, columns.sources.size());
+    columns.source_of.push_back(place->second);
+    if (!is_new) continue;
+    read.push_back(all[i]);
+    columns.sources.emplace_back().query = request.query;
+    columns.sources.back().query.aggregations = aggregations_of(i);
+  }
+  // They have references to their queries, which are in place by now.
+  for (size_t i = 0; i < read.size(); ++i) {
+    Source& source = columns.sources[i];
+    source.reader = std::make_unique<RangeReader>(*read[i], source.query);
+    source.step();
+  }
+  return columns;
+}
+
 // Rows of one time each, with a value of each column, NaN where it has none.
-void reply_columns(CommandContext& ctx, std::vector<Column>& columns, bool backwards, size_t most) {
+void reply_columns(CommandContext& ctx, Columns columns, bool backwards, size_t most) {
   size_t width = 0;
-  for (const Column& column : columns) width += column.width();
+  for (const size_t source : columns.source_of) width += columns.sources[source].width();
   const resp::ReplyBuilder::Later reply = ctx.reply.later();
   size_t sent = 0;
   for (; sent < most && !reply_is_lost(ctx.client); ++sent) {
-    const Column* next = nullptr;
-    for (const Column& column : columns) {
-      if (!column.has_row) continue;
+    const Source* next = nullptr;
+    for (const Source& source : columns.sources) {
+      if (!source.has_row) continue;
       const bool is_nearer =
-          next == nullptr || (backwards ? column.row.timestamp > next->row.timestamp
-                                        : column.row.timestamp < next->row.timestamp);
-      if (is_nearer) next = &column;
+          next == nullptr || (backwards ? source.row.timestamp > next->row.timestamp
+                                        : source.row.timestamp < next->row.timestamp);
+      if (is_nearer) next = &source;
     }
     if (next == nullptr) break;
     const int64_t timestamp = next->row.timestamp;
+    const auto has_value = [&](const Source& source) {
+      return source.has_row && source.row.timestamp == timestamp;
+    };
     ctx.reply.array(2);
     ctx.reply.integer(timestamp);
     ctx.reply.array(width);
-    for (Column& column : columns) {
-      const bool has_value = column.has_row && column.row.timestamp == timestamp;
-      for (size_t i = 0; i < column.width(); ++i)
-        reply_sample_value(
-            ctx, has_value ? column.row.values[i] : std::numeric_limits<double>::quiet_NaN());
-      if (has_value) column.step();
+    for (const size_t number : columns.source_of) {
+      const Source& source = columns.sources[number];
+      for (size_t i = 0; i < source.width(); ++i)
+        reply_sample_value(ctx, has_value(source) ? source.row.values[i]
+                                                  : std::numeric_limits<double>::quiet_NaN());
+    }
+    for (Source& source : columns.sources) {
+      if (has_value(source)) source.step();
     }
   }
   ctx.reply.array_later(reply, sent);
@@ -103,14 +142,7 @@ void nrange(CommandContext& ctx, bool backwards) {
     all.push_back(series);
   }
   if (!is_not_too_wide(ctx, all, request)) return;
-  std::vector<Column> columns(keys);
-  for (size_t i = 0; i < keys; ++i) {
-    columns[i].query = request.query;
-    if (!request.columns.empty()) columns[i].query.aggregations = request.columns[i];
-    columns[i].reader = std::make_unique<RangeReader>(*all[i], columns[i].query);
-    columns[i].step();
-  }
-  reply_columns(ctx, columns, backwards, request.count);
+  reply_columns(ctx, make_columns(all, request), backwards, request.count);
 }
 
 void ts_nrange(CommandContext& ctx) {

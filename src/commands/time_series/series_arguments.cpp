@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <unordered_map>
 
 #include "base/text/number.h"
 #include "base/text/text.h"
@@ -89,9 +90,9 @@ bool read_timestamp(CommandContext& ctx, std::string_view text, int64_t* timesta
     *timestamp = ctx.now_ms();
     return true;
   }
-  if (!base::parse_int64(text, timestamp)) return fail(ctx, "ERR TSDB: invalid timestamp");
+  if (!base::parse_int64(text, timestamp)) return ctx.refuse("ERR TSDB: invalid timestamp");
   if (*timestamp < 0)
-    return fail(ctx, "ERR TSDB: invalid timestamp, must be a nonnegative integer");
+    return ctx.refuse("ERR TSDB: invalid timestamp, must be a nonnegative integer");
   return true;
 }
 
@@ -105,7 +106,7 @@ bool parse_sample_value(std::string_view text, double* value) {
 }
 
 bool read_sample_value(CommandContext& ctx, std::string_view text, double* value) {
-  return parse_sample_value(text, value) || fail(ctx, "ERR TSDB: invalid value");
+  return parse_sample_value(text, value) || ctx.refuse("ERR TSDB: invalid value");
 }
 
 // --- Settings -----------------------------------------------------------------------------------
@@ -156,7 +157,7 @@ bool read_labels(CommandContext& ctx, SeriesSettings* settings, bool* names_labe
     const std::string_view value = ctx.args[i + 1];
     // Values with these could not be told from lists in queries.
     if (name.empty() || value.empty() || value.find_first_of("(),") != std::string_view::npos)
-      return fail(ctx, "ERR TSDB: Couldn't parse LABELS");
+      return ctx.refuse("ERR TSDB: Couldn't parse LABELS");
     settings->labels.emplace_back(name, value);
   }
   return true;
@@ -166,9 +167,9 @@ bool read_retention(CommandContext& ctx, SeriesSettings* settings) {
   std::optional<std::string_view> text;
   if (!value_of_word(ctx.args, "RETENTION", &text) ||
       (text.has_value() && !base::parse_int64(*text, &settings->retention_ms)))
-    return fail(ctx, "ERR TSDB: Couldn't parse RETENTION");
+    return ctx.refuse("ERR TSDB: Couldn't parse RETENTION");
   // Without a code, as the reference sends it.
-  if (settings->retention_ms < 0) return fail(ctx, "TSDB: Couldn't parse RETENTION");
+  if (settings->retention_ms < 0) return ctx.refuse("TSDB: Couldn't parse RETENTION");
   return true;
 }
 
@@ -177,11 +178,11 @@ bool read_chunk_size(CommandContext& ctx, SeriesSettings* settings) {
   auto size = static_cast<int64_t>(settings->chunk_size);
   if (!value_of_word(ctx.args, "CHUNK_SIZE", &text) ||
       (text.has_value() && !base::parse_int64(*text, &size)))
-    return fail(ctx, "ERR TSDB: Couldn't parse CHUNK_SIZE");
+    return ctx.refuse("ERR TSDB: Couldn't parse CHUNK_SIZE");
   if (size < static_cast<int64_t>(SeriesSettings::kMinChunkSize) ||
       size > static_cast<int64_t>(SeriesSettings::kMaxChunkSize) || size % kChunkSizeStep != 0)
-    return fail(ctx,
-                "ERR TSDB: CHUNK_SIZE value must be a multiple of 8 in the range [48 .. 1048576]");
+    return ctx.refuse(
+        "ERR TSDB: CHUNK_SIZE value must be a multiple of 8 in the range [48 .. 1048576]");
   settings->chunk_size = static_cast<size_t>(size);
   return true;
 }
@@ -200,7 +201,7 @@ bool read_encoding(CommandContext& ctx, SeriesSettings* settings) {
   } else if (is_word(ctx.args[*at + 1], "UNCOMPRESSED")) {
     settings->encoding = SeriesEncoding::kUncompressed;
   } else {
-    return fail(ctx, "ERR TSDB: unknown ENCODING parameter");
+    return ctx.refuse("ERR TSDB: unknown ENCODING parameter");
   }
   return true;
 }
@@ -208,10 +209,10 @@ bool read_encoding(CommandContext& ctx, SeriesSettings* settings) {
 bool read_policy(CommandContext& ctx, std::string_view word, DuplicatePolicy* policy) {
   std::optional<std::string_view> text;
   if (!value_of_word(ctx.args, word, &text))
-    return fail(ctx, "ERR TSDB: Couldn't parse DUPLICATE_POLICY");
+    return ctx.refuse("ERR TSDB: Couldn't parse DUPLICATE_POLICY");
   if (!text.has_value()) return true;
   const auto named = store::duplicate_policy_of(*text);
-  if (!named.has_value()) return fail(ctx, "ERR TSDB: Unknown DUPLICATE_POLICY");
+  if (!named.has_value()) return ctx.refuse("ERR TSDB: Unknown DUPLICATE_POLICY");
   *policy = *named;
   return true;
 }
@@ -223,9 +224,9 @@ bool read_ignored(CommandContext& ctx, SeriesSettings* settings) {
   double val_diff;
   if (*at + 2 >= ctx.args.size() || !base::parse_int64(ctx.args[*at + 1], &time_diff) ||
       !base::parse_double(ctx.args[*at + 2], &val_diff))
-    return fail(ctx, "ERR TSDB: Couldn't parse IGNORE");
+    return ctx.refuse("ERR TSDB: Couldn't parse IGNORE");
   if (time_diff < 0 || val_diff < 0)
-    return fail(ctx, "ERR TSDB: IGNORE arguments cannot be negative");
+    return ctx.refuse("ERR TSDB: IGNORE arguments cannot be negative");
   settings->ignore_max_time_diff = time_diff;
   settings->ignore_max_val_diff = val_diff;
   return true;
@@ -260,14 +261,13 @@ bool read_duplicate_policy(CommandContext& ctx, const TimeSeries& series, Duplic
 
 bool is_series_or_none(CommandContext& ctx, const KeyRef& ref) {
   if (!ref || ref->type() == TimeSeries::kType) return true;
-  return fail(ctx, "ERR WRONGTYPE Operation against a key holding the wrong kind of value");
+  return ctx.refuse("ERR WRONGTYPE Operation against a key holding the wrong kind of value");
 }
 
 TimeSeries* existing_series(CommandContext& ctx, const KeyRef& ref) {
   if (!is_series_or_none(ctx, ref)) return nullptr;
   if (ref) return &value_of<TimeSeries>(ref);
-  ctx.reply.error("ERR TSDB: the key does not exist");
-  return nullptr;
+  return ctx.refuse("ERR TSDB: the key does not exist", nullptr);
 }
 
 // --- Ranges -------------------------------------------------------------------------------------
@@ -277,9 +277,9 @@ bool read_range_ends(CommandContext& ctx, std::string_view from, std::string_vie
   *is_from_open = from == "-";
   *is_to_open = to == "+";
   if (!*is_from_open && (!base::parse_int64(from, &query->from) || query->from < 0))
-    return fail(ctx, "ERR TSDB: wrong fromTimestamp");
+    return ctx.refuse("ERR TSDB: wrong fromTimestamp");
   if (!*is_to_open && (!base::parse_int64(to, &query->to) || query->to < 0))
-    return fail(ctx, "ERR TSDB: wrong toTimestamp");
+    return ctx.refuse("ERR TSDB: wrong toTimestamp");
   return true;
 }
 
@@ -341,11 +341,11 @@ bool RangeOptions::read_count() {
   if (at.has_value() && *at > first_ && is_word(args_[*at - 1], "AGGREGATION"))
     at = find_word(words_, "COUNT", *at + 1);
   if (!at.has_value()) return true;
-  if (*at + 1 >= args_.size()) return fail(ctx_, "ERR TSDB: COUNT argument is missing");
+  if (*at + 1 >= args_.size()) return ctx_.refuse("ERR TSDB: COUNT argument is missing");
   int64_t count;
   if (!base::parse_int64(args_[*at + 1], &count))
-    return fail(ctx_, "ERR TSDB: Couldn't parse COUNT");
-  if (count <= 0) return fail(ctx_, "ERR TSDB: Invalid COUNT value");
+    return ctx_.refuse("ERR TSDB: Couldn't parse COUNT");
+  if (count <= 0) return ctx_.refuse("ERR TSDB: Invalid COUNT value");
   request_.count = static_cast<size_t>(count);
   return true;
 }
@@ -360,7 +360,7 @@ bool RangeOptions::read_timestamps() {
     timestamps.push_back(timestamp);
   }
   if (timestamps.empty())
-    return fail(ctx_, "ERR TSDB: FILTER_BY_TS one or more arguments are missing");
+    return ctx_.refuse("ERR TSDB: FILTER_BY_TS one or more arguments are missing");
   std::sort(timestamps.begin(), timestamps.end());
   timestamps.erase(std::unique(timestamps.begin(), timestamps.end()), timestamps.end());
   request_.query.timestamps = std::move(timestamps);
@@ -371,12 +371,12 @@ bool RangeOptions::read_values() {
   const auto at = find_word(words_, "FILTER_BY_VALUE", first_);
   if (!at.has_value()) return true;
   if (*at + 2 >= args_.size())
-    return fail(ctx_, "ERR TSDB: FILTER_BY_VALUE one or more arguments are missing");
+    return ctx_.refuse("ERR TSDB: FILTER_BY_VALUE one or more arguments are missing");
   std::pair<double, double> values;
   if (!base::parse_double(args_[*at + 1], &values.first))
-    return fail(ctx_, "ERR TSDB: Couldn't parse MIN");
+    return ctx_.refuse("ERR TSDB: Couldn't parse MIN");
   if (!base::parse_double(args_[*at + 2], &values.second))
-    return fail(ctx_, "ERR TSDB: Couldn't parse MAX");
+    return ctx_.refuse("ERR TSDB: Couldn't parse MAX");
   request_.query.values = values;
   return true;
 }
@@ -390,15 +390,16 @@ bool RangeOptions::read_aggregations() {
   while (end < args_.size() && !base::parse_int64(args_[end], &query.bucket_ms)) ++end;
   const bool may_end_anywhere = columns_ > 1;
   if (end == args_.size() || (!may_end_anywhere && end != *at + 2))
-    return fail(ctx_, "ERR TSDB: Couldn't parse AGGREGATION");
+    return ctx_.refuse("ERR TSDB: Couldn't parse AGGREGATION");
   if (end - *at - 1 != columns_)
-    return fail(ctx_, "ERR TSDB: the number of AGGREGATION arguments must be equal to numkeys");
+    return ctx_.refuse("ERR TSDB: the number of AGGREGATION arguments must be equal to numkeys");
   for (size_t i = *at + 1; i < end; ++i) {
     if (const auto error = parse_aggregations(args_[i], &request_.columns.emplace_back()))
-      return fail(ctx_, *error);
+      return ctx_.refuse(*error);
   }
   query.aggregations = request_.columns[0];
-  if (query.bucket_ms <= 0) return fail(ctx_, "ERR TSDB: bucketDuration must be greater than zero");
+  if (query.bucket_ms <= 0)
+    return ctx_.refuse("ERR TSDB: bucketDuration must be greater than zero");
   return read_bucket_options(end + 1);
 }
 
@@ -406,14 +407,14 @@ bool RangeOptions::read_bucket_options(size_t at) {
   RangeQuery& query = request_.query;
   const auto empty = find_word(words_, "EMPTY", first_);
   if (empty.has_value() && *empty != at && *empty != at + 2)
-    return fail(ctx_, "ERR TSDB: EMPTY flag should be the 3rd or 5th flag after AGGREGATION flag");
+    return ctx_.refuse("ERR TSDB: EMPTY flag should be the 3rd or 5th flag after AGGREGATION flag");
   query.with_empty_buckets = empty.has_value();
   const auto time = find_word(words_, "BUCKETTIMESTAMP", first_);
   if (!time.has_value()) return true;
   if (*time != at && *time != at + 1)
-    return fail(ctx_,
-                "ERR TSDB: BUCKETTIMESTAMP flag should be the 3rd or 4th flag after AGGREGATION "
-                "flag");
+    return ctx_.refuse(
+        "ERR TSDB: BUCKETTIMESTAMP flag should be the 3rd or 4th flag after AGGREGATION "
+        "flag");
   if (*time + 1 >= args_.size()) {
     ctx_.wrong_arity();
     return false;
@@ -426,7 +427,7 @@ bool RangeOptions::read_bucket_options(size_t at) {
   } else if (is_word(word, "MID") || word == "~") {
     query.bucket_time = store::BucketTime::kMiddle;
   } else {
-    return fail(ctx_, "ERR TSDB: unknown BUCKETTIMESTAMP parameter");
+    return ctx_.refuse("ERR TSDB: unknown BUCKETTIMESTAMP parameter");
   }
   return true;
 }
@@ -443,13 +444,13 @@ bool RangeOptions::read_align(bool is_from_open, bool is_to_open) {
   const bool at_start = is_word(word, "START") || word == "-";
   const bool at_end = is_word(word, "END") || word == "+";
   if (!at_start && !at_end && (!base::parse_int64(word, &query.align) || query.align < 0))
-    return fail(ctx_, "ERR TSDB: unknown ALIGN parameter");
+    return ctx_.refuse("ERR TSDB: unknown ALIGN parameter");
   if (query.aggregations.empty())
-    return fail(ctx_, "ERR TSDB: ALIGN parameter can only be used with AGGREGATION");
+    return ctx_.refuse("ERR TSDB: ALIGN parameter can only be used with AGGREGATION");
   if (at_start && is_from_open)
-    return fail(ctx_, "ERR TSDB: start alignment can only be used with explicit start timestamp");
+    return ctx_.refuse("ERR TSDB: start alignment can only be used with explicit start timestamp");
   if (at_end && is_to_open)
-    return fail(ctx_, "ERR TSDB: end alignment can only be used with explicit end timestamp");
+    return ctx_.refuse("ERR TSDB: end alignment can only be used with explicit end timestamp");
   if (at_start) query.align = query.from;
   if (at_end) query.align = query.to;
   return true;
@@ -472,14 +473,17 @@ bool is_not_too_wide(CommandContext& ctx, std::span<const TimeSeries* const> ser
                      const RangeRequest& request) {
   if (!request.query.with_empty_buckets) return true;
   uint64_t values = 0;
+  // A series may be named again and again.
+  std::unordered_map<const TimeSeries*, uint64_t> most_buckets;
   for (size_t i = 0; i < series.size(); ++i) {
-    const uint64_t buckets = std::min<uint64_t>(
-        request.count, store::RangeReader::most_buckets(*series[i], request.query));
+    const auto [known, is_new] = most_buckets.try_emplace(series[i]);
+    if (is_new) known->second = store::RangeReader::most_buckets(*series[i], request.query);
+    const uint64_t buckets = std::min<uint64_t>(request.count, known->second);
     const auto& aggregations =
         i < request.columns.size() ? request.columns[i] : request.query.aggregations;
     values += std::min(buckets, kMostEmptyValues + 1) * aggregations.size();
     if (values > kMostEmptyValues)
-      return fail(ctx, "ERR TSDB: EMPTY would report too many buckets");
+      return ctx.refuse("ERR TSDB: EMPTY would report too many buckets");
   }
   return true;
 }

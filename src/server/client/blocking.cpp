@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "base/text/number.h"
+#include "base/time_units.h"
 #include "server/client/client.h"
+#include "server/client/client_registry.h"
 #include "server/client/pause.h"
 #include "server/command/dispatcher.h"
 #include "server/command/slot_gate.h"
@@ -29,6 +31,9 @@ struct Blocking::Waiter {
   uint64_t ticks = 0;        // that the request took before it began to wait
   int64_t deadline_ms = -1;  // for when it is run again as a new one
   std::vector<Position> positions = {};
+
+  // Whether its time is that of being run again, not its deadline.
+  bool runs_again() const { return deadline_ms >= 0; }
 };
 
 Blocking::Blocking(Server& server)
@@ -51,7 +56,15 @@ void Blocking::wait(CommandContext& ctx, const KeyWait& wanted) {
   if (again_ == &client) {
     keeps_waiting_ = true;
     client.set(kClientBlocked);
-    return;
+    Block& block = *client.block;
+    const bool is_earlier =
+        wanted.again_ms != 0 && (block.deadline_ms == 0 || wanted.again_ms < block.deadline_ms);
+    if (!is_earlier) return;
+    Waiter& waiter = *waiters_.at(client.id);
+    if (!waiter.runs_again()) waiter.deadline_ms = block.deadline_ms;
+    server_.clients().stopped_waiting(client);
+    block.deadline_ms = wanted.again_ms;
+    return server_.clients().started_waiting(client);
   }
   if (waiters_.empty()) server_.events().add(*this);
   Command& command = *server_.dispatcher().lookup(ctx.args);
@@ -66,10 +79,10 @@ void Blocking::wait(CommandContext& ctx, const KeyWait& wanted) {
   if (runs_again) waiter->deadline_ms = deadline_ms;
   client.wait({.deadline_ms = runs_again ? wanted.again_ms : deadline_ms,
                .may_unblock = true,
-               .ended = [this, &client, runs_again](BlockEnd end) {
+               .ended = [this, &client](BlockEnd end) {
                  auto over = take(client);
                  if (end == BlockEnd::kClosed) return;
-                 if (end == BlockEnd::kTimeout && runs_again)
+                 if (end == BlockEnd::kTimeout && over->runs_again())
                    return keep_until_served(std::move(over));
                  server_.dispatcher().count_call(client, over->request.command(),
                                                  over->request.words(), over->ticks);
@@ -89,16 +102,16 @@ void Blocking::join(Waiter& waiter, int database, std::string_view key) {
   Queue& queue = it->second;
   // Only this one has joined since it began.
   if (!queue.line.empty() && queue.line.back() == &waiter) return;
-  if (waiter.also_without_key && queue.also_without_key++ == 0) ++queues_heard_without_;
+  if (waiter.also_without_key && queue.also_without_key++ == 0) ++queues_also_without_key_;
   queue.line.push_back(&waiter);
   waiter.positions.push_back({&*it, std::prev(queue.line.end())});
 }
 
-void Blocking::leave_queues(Waiter& waiter) {
+void Blocking::remove_from_queues(Waiter& waiter) {
   for (const Waiter::Position& position : waiter.positions) {
     Queue& queue = position.queue->second;
     queue.line.erase(position.at);
-    if (waiter.also_without_key && --queue.also_without_key == 0) --queues_heard_without_;
+    if (waiter.also_without_key && --queue.also_without_key == 0) --queues_also_without_key_;
     if (queue.line.empty()) queues_.erase(position.queue->first);
   }
   waiter.positions.clear();
@@ -108,7 +121,7 @@ std::unique_ptr<Blocking::Waiter> Blocking::take(const Client& client) {
   const auto it = waiters_.find(client.id);
   if (it == waiters_.end()) return nullptr;
   std::unique_ptr<Waiter> waiter = std::move(it->second);
-  leave_queues(*waiter);
+  remove_from_queues(*waiter);
   waiters_.erase(it);
   if (waiters_.empty()) server_.events().remove(*this);
   return waiter;
@@ -132,7 +145,7 @@ void Blocking::key_changed(store::Keyspace& keyspace, std::string_view key, Even
 }
 
 void Blocking::keyspace_clearing(store::Keyspace& keyspace) {
-  if (queues_heard_without_ != 0) mark_all_ready(keyspace.index());
+  if (queues_also_without_key_ != 0) mark_all_ready(keyspace.index());
 }
 
 void Blocking::keyspaces_swapping(store::Keyspace& first, store::Keyspace& second) {
@@ -146,8 +159,8 @@ void Blocking::serve() {
   if (!server_.edition().has({7, 2})) server_.refresh_clock();
   server_.dispatcher().begin_batch();
   while (any_ready()) {
-    if (may_go_on()) {
-      for (const uint64_t id : std::exchange(due_, {})) go_on_after_pause(id);
+    if (may_resume()) {
+      for (const uint64_t id : std::exchange(due_, {})) resume_after_pause(id);
     }
     for (const KeyPlace& place : std::exchange(ready_, {})) serve_key(place);
   }
@@ -204,7 +217,7 @@ bool Blocking::is_paused_for(const Waiter& waiter) const {
 }
 
 void Blocking::hold(Waiter& waiter) {
-  leave_queues(waiter);
+  remove_from_queues(waiter);
   Client& client = waiter.client;
   client.unblock(BlockEnd::kServed);
   client.wait({.deadline_ms = 0,
@@ -229,7 +242,7 @@ void Blocking::pause_ended() {
   held_.clear();
 }
 
-bool Blocking::may_go_on() const {
+bool Blocking::may_resume() const {
   return !server_.tasks().any() && (server_.state() & kStateLoading) == 0;
 }
 
@@ -240,7 +253,7 @@ void Blocking::clock_went_back(int64_t by_ms) {
   }
 }
 
-void Blocking::go_on_after_pause(uint64_t client_id) {
+void Blocking::resume_after_pause(uint64_t client_id) {
   const auto found = waiters_.find(client_id);
   if (found == waiters_.end()) return;
   // What ended the pause may have begun another.
@@ -261,7 +274,7 @@ std::string Blocking::refusal_by_slot(SlotGate& gate, Waiter& waiter) {
   const SlotGate::Request request{waiter.request.command(), waiter.request.words()};
   SlotGate::Caller caller = caller_of(waiter.client);
   caller.waits = true;
-  return refusal_of(gate.judge({&request, 1}, caller));
+  return refusal_of(gate.check({&request, 1}, caller));
 }
 
 void Blocking::refuse_unserved(SlotGate& gate) {
@@ -311,25 +324,15 @@ void Blocking::refuse(const Refusals& refusals) {
 
 bool read_wait_timeout(CommandContext& ctx, std::string_view text, int64_t* deadline_ms) {
   long double seconds = 0;
-  if (!base::parse_long_double(text, &seconds)) {
-    ctx.reply.error("ERR timeout is not a float or out of range");
-    return false;
-  }
+  if (!base::parse_long_double(text, &seconds))
+    return ctx.refuse("ERR timeout is not a float or out of range");
   constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
-  const long double milliseconds = std::ceil(seconds * 1000);
-  if (milliseconds >= static_cast<long double>(kMax)) {
-    ctx.reply.error("ERR timeout is out of range");
-    return false;
-  }
-  if (milliseconds < 0) {
-    ctx.reply.error("ERR timeout is negative");
-    return false;
-  }
+  const long double milliseconds = std::ceil(seconds * base::kMsPerSecond);
+  if (milliseconds >= static_cast<long double>(kMax))
+    return ctx.refuse("ERR timeout is out of range");
+  if (milliseconds < 0) return ctx.refuse("ERR timeout is negative");
   const auto timeout_ms = static_cast<int64_t>(milliseconds);
-  if (timeout_ms > kMax - ctx.now_ms()) {
-    ctx.reply.error("ERR timeout is out of range");
-    return false;
-  }
+  if (timeout_ms > kMax - ctx.now_ms()) return ctx.refuse("ERR timeout is out of range");
   *deadline_ms = timeout_ms == 0 ? 0 : ctx.now_ms() + timeout_ms;
   return true;
 }

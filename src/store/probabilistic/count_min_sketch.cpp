@@ -1,6 +1,9 @@
 #include "store/probabilistic/count_min_sketch.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <unordered_map>
+#include <vector>
 
 #include "base/assert.h"
 #include "base/digest/murmur.h"
@@ -22,6 +25,28 @@ bool add_products(std::span<int64_t> sums, std::span<const CountMinSketch::Count
   bool fits = true;
   for (size_t i = 0; i < sums.size(); ++i) fits &= add_product(&sums[i], counters[i], weight);
   return fits;
+}
+
+// The terms with each sketch once: a request may name one of a gigabyte thousands of times. Weights
+// that are so large that a sum may not fit on the way to the result stay as they are.
+std::vector<CountMinSketch::Weighted> fold(std::span<const CountMinSketch::Weighted> terms) {
+  constexpr int64_t kMostWeight = std::numeric_limits<int64_t>::max() / CountMinSketch::kMaxCounter;
+  std::vector<CountMinSketch::Weighted> folded;
+  std::unordered_map<const CountMinSketch*, size_t> places;
+  int64_t weight = 0;
+  for (const CountMinSketch::Weighted& term : terms) {
+    if (term.weight < -kMostWeight || term.weight > kMostWeight)
+      return {terms.begin(), terms.end()};
+    weight += std::abs(term.weight);
+    if (weight > kMostWeight) return {terms.begin(), terms.end()};
+    const auto [place, is_new] = places.try_emplace(term.sketch, folded.size());
+    if (is_new) {
+      folded.push_back(term);
+    } else {
+      folded[place->second].weight += term.weight;
+    }
+  }
+  return folded;
 }
 
 }  // namespace
@@ -64,12 +89,13 @@ bool CountMinSketch::assign_sum(std::span<const Weighted> terms) {
     if (!add_product(&total, static_cast<int64_t>(term.sketch->total_), term.weight)) return false;
   }
   if (total < 0) return false;
+  const std::vector<Weighted> folded = fold(terms);
   ZeroedArray<Counter> result(counters_.size());
   int64_t sums[kBlock];
   for (size_t from = 0; from < result.size(); from += kBlock) {
     const std::span<int64_t> block(sums, std::min(kBlock, result.size() - from));
     std::fill(block.begin(), block.end(), 0);
-    for (const Weighted& term : terms) {
+    for (const Weighted& term : folded) {
       if (!add_products(block, term.sketch->counters().subspan(from, block.size()), term.weight))
         return false;
     }

@@ -9,7 +9,7 @@
 // Counters have 32 bits and stay at their greatest value. total() counts what was added, modulo
 // 2^64.
 //
-// Costs: add and estimate O(depth), assign_sum O(sketches * width * depth).
+// Costs: add and estimate O(depth), assign_sum O(different sketches * width * depth).
 #pragma once
 
 #include <cstddef>

@@ -4,18 +4,6 @@
 
 namespace latchkey::store {
 
-bool LabelCondition::holds_for(const TimeSeries& series) const {
-  bool has_label = false;
-  bool has_value = false;
-  for (const auto& [name, value] : series.settings().labels) {
-    if (name != label) continue;
-    has_label = true;
-    has_value = has_value || std::binary_search(values.begin(), values.end(), value);
-  }
-  if (names_absence) return has_label == is_excluded;
-  return has_value != is_excluded;
-}
-
 // --- Keeping in step ----------------------------------------------------------------------------
 
 void SeriesIndex::add(Entry& entry, uint64_t& counter, const FindKey& find) {
@@ -140,6 +128,23 @@ size_t SeriesIndex::size_of(const LabelCondition& condition) const {
   return size;
 }
 
+std::vector<const TimeSeries*> SeriesIndex::named_by(const LabelCondition& condition) const {
+  std::vector<const TimeSeries*> named;
+  const auto by_value = by_label_.find(condition.label);
+  if (by_value == by_label_.end()) return named;
+  for (const std::string& value : condition.values) {
+    const auto with_value = by_value->second.find(value);
+    if (with_value != by_value->second.end())
+      named.insert(named.end(), with_value->second.begin(), with_value->second.end());
+  }
+  // A series may have the label twice, with different values.
+  if (condition.values.size() > 1) {
+    std::sort(named.begin(), named.end());
+    named.erase(std::unique(named.begin(), named.end()), named.end());
+  }
+  return named;
+}
+
 std::vector<const TimeSeries*> SeriesIndex::select(
     const std::vector<LabelCondition>& conditions) const {
   const LabelCondition* narrowest = nullptr;
@@ -151,24 +156,13 @@ std::vector<const TimeSeries*> SeriesIndex::select(
     narrowest = &condition;
     least = size;
   }
-  std::vector<const TimeSeries*> selected;
-  if (least == 0) return selected;
-  const auto& by_value = by_label_.find(narrowest->label)->second;
-  for (const std::string& value : narrowest->values) {
-    const auto with_value = by_value.find(value);
-    if (with_value == by_value.end()) continue;
-    for (const TimeSeries* series : with_value->second) {
-      const bool fits = std::all_of(
-          conditions.begin(), conditions.end(),
-          [&](const LabelCondition& condition) { return condition.holds_for(*series); });
-      if (fits) selected.push_back(series);
-    }
-  }
+  if (least == 0) return {};
+  std::vector<const TimeSeries*> selected = named_by(*narrowest);
+  LabelFilter filter(conditions, *by_label_.hash_function().secret);
+  std::erase_if(selected, [&](const TimeSeries* series) { return !filter.holds_for(*series); });
   std::sort(selected.begin(), selected.end(), [](const TimeSeries* left, const TimeSeries* right) {
     return left->key() < right->key();
   });
-  // A series may have the label twice, with different values.
-  selected.erase(std::unique(selected.begin(), selected.end()), selected.end());
   return selected;
 }
 

@@ -5,8 +5,8 @@
 // and remove() when it leaves, whatever the reason, as it does in SlotIndex. A series that is in an
 // index tells it of its labels' changes itself.
 //
-// Costs: add and remove O(labels); a query as much as the smallest set of series that one of its
-// conditions names, times the number of conditions, plus the sorting of what is found. Pointers to
+// Costs: add and remove O(labels); a query as much as its conditions name, plus the labels of the
+// smallest set of series that one of them names, plus the sorting of what is found. Pointers to
 // series are valid until the database changes. Not thread-safe.
 #pragma once
 
@@ -21,24 +21,10 @@
 #include <vector>
 
 #include "base/digest/hash.h"
+#include "store/time_series/label_filter.h"
 #include "store/time_series/series.h"
 
 namespace latchkey::store {
-
-// One condition of a query. A series without the label has no value of it.
-struct LabelCondition {
-  std::string label;
-  // The values that the label may have, or may not if `is_excluded`: in order, each once, as a
-  // request may name many. None: it must have none (or, if excluded, any).
-  std::vector<std::string> values;
-  bool is_excluded = false;
-
-  // Whether it names series, as "label=value" does; others only narrow down what it names.
-  bool is_matcher() const { return !is_excluded && !names_absence; }
-  // "label=" and "label!=", unlike "label=()", which no series fulfils.
-  bool names_absence = false;
-  bool holds_for(const TimeSeries& series) const;
-};
 
 class SeriesIndex {
  public:
@@ -95,6 +81,8 @@ class SeriesIndex {
   void link(TimeSeries& series, const FindKey& find);
   // How many series have one of the values.
   size_t size_of(const LabelCondition& condition) const;
+  // Those series, each once, in no particular order.
+  std::vector<const TimeSeries*> named_by(const LabelCondition& condition) const;
 
   std::unordered_map<uint64_t, TimeSeries*> by_number_;
   ByText<ByText<SeriesSet>> by_label_;

@@ -15,6 +15,9 @@ namespace {
 // A chunk is divided when it is larger than its size by this factor: 6 / 5.
 constexpr size_t kDivideNumerator = 6;
 constexpr size_t kDivideDenominator = 5;
+// Or, when a sample is inserted into it, when it has more samples than this, which a large chunk of
+// samples that hardly differ has: all of them are encoded anew. Chunks of 16 KiB never have more.
+constexpr size_t kMostToInsertInto = size_t{1} << 16;
 
 std::string_view bytes_of(const auto& value) {
   return {reinterpret_cast<const char*>(&value), sizeof value};
@@ -179,9 +182,10 @@ bool TimeSeries::insert(Sample sample, DuplicatePolicy policy) {
     if (!merged.has_value()) return false;
     sample.value = *merged;
   }
+  const bool has_grown =
+      chunks_[place]->size_bytes() * kDivideDenominator > settings_.chunk_size * kDivideNumerator;
   // Samples may have been erased since it grew.
-  if (samples.size() > 1 &&
-      chunks_[place]->size_bytes() * kDivideDenominator > settings_.chunk_size * kDivideNumerator) {
+  if (samples.size() > kMostToInsertInto || (samples.size() > 1 && has_grown)) {
     divide(place);
     place = chunk_of(sample.timestamp);
     samples = chunks_[place]->samples();

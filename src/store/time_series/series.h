@@ -3,9 +3,9 @@
 //
 // Chunks are in the order of time and do not overlap. A sample that is newer than all is appended
 // in O(1); an older one is inserted into its chunk, which is divided in two when it has grown by a
-// fifth beyond its size. There is always a chunk, be it empty. Samples that are older than the
-// retention go with their chunk, when a new chunk begins; until then readers do not see them
-// (oldest_visible()).
+// fifth beyond its size, or has tens of thousands of samples. There is always a chunk, be it empty.
+// Samples that are older than the retention go with their chunk, when a new chunk begins; until
+// then readers do not see them (oldest_visible()).
 //
 // A rule's destination and a destination's source are named by the number that a series gets when
 // it comes into a database, so that a link follows its series to another name, and ends with it.

@@ -11,7 +11,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "base/random.h"
 #include "base/text/number.h"
@@ -21,6 +20,7 @@
 #include "store/hash_table.h"
 #include "store/keyspace.h"
 #include "store/prefetched_walk.h"
+#include "store/random_sample.h"
 
 namespace latchkey::store {
 
@@ -30,6 +30,8 @@ class Set final : public Value {
   struct MemberTraits {
     using Item = Member;
     static std::string_view key(const Member* member) { return member->text(); }
+    // Above the default, which saves a byte for each element and costs longer chains.
+    static constexpr size_t kMaxLoad = 70;
   };
   using Table = HashTable<MemberTraits>;
 
@@ -59,7 +61,7 @@ class Set final : public Value {
   // Many integers begin as a listpack.
   void expect(size_t count);
 
-  // Takes over members from a file or a dump; the caller has checked that they are valid. They
+  // Adopts members from a file or a dump; the caller has checked that they are valid. They
   // become a table when they are too many. REQUIRES: empty.
   void adopt(Intset members);
   void adopt(Listpack members);
@@ -71,20 +73,51 @@ class Set final : public Value {
 
   // A member chosen uniformly. REQUIRES: not empty.
   std::string random(base::Random& random) const;
+  // Calls fn(std::string_view member) for `count` different members, all choices being equally
+  // likely. REQUIRES: count <= size(). O(count) in a table.
+  template <typename Fn>
+  void random_distinct(base::Random& random, size_t count, Fn&& fn) const {
+    if (count == 1) return fn(std::string_view(this->random(random)));
+    if (is_table() && is_small_sample(count, size()))
+      return draw_distinct(table(), random, count, [&](const Member* m) { fn(m->text()); });
+    SelectionSample sample(random, count, size());
+    for_each([&](std::string_view member) {
+      if (sample.takes_next()) fn(member);
+    });
+  }
 
   // Calls fn(std::string_view) for every member; the view is valid during the call.
   template <typename Fn>
   void for_each(Fn&& fn) const {
+    if (is_table()) {
+      for_each_prefetched(table(), [&](const Member* member) { fn(member->text()); });
+    } else {
+      for_each_while([&](std::string_view member) {
+        fn(member);
+        return true;
+      });
+    }
+  }
+  // The same until fn returns false, in another order; then it looks at a few more members at most.
+  // Slower than for_each() where it goes through a large table.
+  template <typename Fn>
+  void for_each_while(Fn&& fn) const {
+    bool goes_on = true;
     if (const Intset* integers = intset_or_null()) {
       char text[base::kMaxInt64Text];
-      for (size_t i = 0; i < integers->size(); ++i)
-        fn(std::string_view(text, base::format_int64(integers->at(i), text)));
+      for (size_t i = 0; i < integers->size() && goes_on; ++i)
+        goes_on = fn(std::string_view(text, base::format_int64(integers->at(i), text)));
     } else if (const Listpack* pack = listpack_or_null()) {
       char text[Listpack::kScratch];
-      for (auto at = pack->first(); at != Listpack::kNone; at = pack->next(at))
-        fn(pack->get(at).text(text));
+      for (auto at = pack->first(); at != Listpack::kNone && goes_on; at = pack->next(at))
+        goes_on = fn(pack->get(at).text(text));
     } else {
-      for_each_prefetched(table(), [&](const Member* member) { fn(member->text()); });
+      uint64_t cursor = 0;
+      do {
+        cursor = table().scan(cursor, [&](const Member* member) {
+          if (goes_on) goes_on = fn(member->text());
+        });
+      } while (goes_on && cursor != 0);
     }
   }
   // One step of SSCAN: small encodings return all members at once and the cursor 0.

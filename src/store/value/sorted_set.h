@@ -12,19 +12,16 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/random.h"
-#include "base/text/number.h"
 #include "store/encoding/listpack.h"
 #include "store/encoding/ranked_tree.h"
 #include "store/entry.h"
 #include "store/hash_table.h"
 #include "store/keyspace.h"
+#include "store/random_sample.h"
 
 namespace latchkey::store {
 
@@ -101,15 +98,26 @@ class SortedSet final : public Value {
   void for_each(Fn&& fn) const {
     for_each({0, size()}, false, fn);
   }
+  // The same until fn returns false.
+  template <typename Fn>
+  void for_each_while(RankRange range, bool reverse, Fn&& fn) const;
+  template <typename Fn>
+  void for_each_while(Fn&& fn) const {
+    for_each_while({0, size()}, false, fn);
+  }
   // One step of a scan of a large set, as HashTable::scan; a small set is visited whole, and the
   // returned cursor is 0.
   template <typename Fn>
   uint64_t scan(uint64_t cursor, Fn&& fn) const;
   // Calls fn for a member chosen uniformly. REQUIRES: not empty.
   template <typename Fn>
-  void with_random(base::Random& random, Fn&& fn) const;
+  void random(base::Random& random, Fn&& fn) const;
+  // Calls fn for `count` different members, all choices being equally likely. REQUIRES: count <=
+  // size(). O(count) in a large set.
+  template <typename Fn>
+  void random_distinct(base::Random& random, size_t count, Fn&& fn) const;
 
-  // Takes over members and scores from a file or a dump; the caller has checked that they are
+  // Adopts members and scores from a file or a dump; the caller has checked that they are
   // valid. The set becomes large when they are too many. REQUIRES: empty.
   void adopt(Listpack members);
 
@@ -173,12 +181,20 @@ static_assert(sizeof(SortedSet) == 32);
 
 template <typename Fn>
 void SortedSet::for_each(RankRange range, bool reverse, Fn&& fn) const {
+  for_each_while(range, reverse, [&](std::string_view member, double score) {
+    fn(member, score);
+    return true;
+  });
+}
+
+template <typename Fn>
+void SortedSet::for_each_while(RankRange range, bool reverse, Fn&& fn) const {
   if (range.count == 0) return;
   const size_t start = reverse ? range.first + range.count - 1 : range.first;
   if (!is_listpack()) {
     auto position = large_->tree.at(start);
     for (size_t left = range.count; left > 0; --left) {
-      fn((*position)->member(), (*position)->score);
+      if (!fn((*position)->member(), (*position)->score)) return;
       reverse ? position.backward() : position.forward();
     }
     return;
@@ -187,8 +203,7 @@ void SortedSet::for_each(RankRange range, bool reverse, Fn&& fn) const {
   auto position = listpack_.at(static_cast<int64_t>(start) * 2);
   for (size_t left = range.count; left > 0; --left) {
     const auto score = listpack_.next(position);
-    fn(listpack_.get(position).text(scratch), score_at(score));
-    if (left == 1) break;
+    if (!fn(listpack_.get(position).text(scratch), score_at(score)) || left == 1) return;
     position = reverse ? listpack_.previous(listpack_.previous(position)) : listpack_.next(score);
   }
 }
@@ -202,10 +217,22 @@ uint64_t SortedSet::scan(uint64_t cursor, Fn&& fn) const {
 }
 
 template <typename Fn>
-void SortedSet::with_random(base::Random& random, Fn&& fn) const {
+void SortedSet::random(base::Random& random, Fn&& fn) const {
   if (is_listpack()) return for_each({random.below(size()), 1}, false, fn);
   const ScoredMember* member = large_->table.random(random);
   fn(member->member(), member->score);
+}
+
+template <typename Fn>
+void SortedSet::random_distinct(base::Random& random, size_t count, Fn&& fn) const {
+  if (!is_listpack() && is_small_sample(count, size())) {
+    return draw_distinct(large_->table, random, count,
+                         [&](const ScoredMember* m) { fn(m->member(), m->score); });
+  }
+  SelectionSample sample(random, count, size());
+  for_each([&](std::string_view member, double score) {
+    if (sample.takes_next()) fn(member, score);
+  });
 }
 
 }  // namespace latchkey::store

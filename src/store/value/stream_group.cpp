@@ -33,6 +33,8 @@ StreamGroup::StreamGroup(const StreamGroup& other)
   }
   for (const PendingEntry* entry : other.released_in_order())
     add_released(entry->id, entry->deliveries);
+  // The copy may take the place of the other one.
+  awaited_before_ms_ = other.awaited_before_ms_;
 }
 
 StreamConsumer* StreamGroup::find_consumer(std::string_view name) const {
@@ -65,6 +67,7 @@ PendingEntry& StreamGroup::add(StreamId id, StreamConsumer& owner, int64_t time,
   owner.pending.insert(entry);
   if (order_ != nullptr) order_->insert(entry);
   order_followed();
+  delivered(time);
   return *entry;
 }
 
@@ -78,6 +81,7 @@ void StreamGroup::assign(PendingEntry& entry, StreamConsumer& owner, int64_t tim
   entry.time_ = time;
   if (order_ != nullptr) order_->insert(&entry);
   order_followed();
+  delivered(time);
 }
 
 void StreamGroup::destroy(PendingEntry* entry) {
@@ -160,6 +164,12 @@ void StreamGroup::leave_order(const PendingEntry& entry) {
 void StreamGroup::order_followed() {
   if (order_ != nullptr && ++changes_unasked_ > kChangesUnasked * pending_.size())
     drop_delivery_order();
+}
+
+void StreamGroup::delivered(int64_t time) {
+  if (time >= awaited_before_ms_) return;
+  awaited_before_ms_ = kNobodyWaits;
+  has_awaited_delivery_ = true;
 }
 
 size_t StreamGroup::memory_usage() const {

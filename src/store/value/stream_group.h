@@ -27,6 +27,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "store/encoding/stream_id.h"
@@ -149,11 +150,27 @@ class StreamGroup {
   // Frees the order. The next one has those again that were passed over.
   void drop_delivery_order() { order_ = nullptr; }
 
+  // --- Waiting for deliveries --------------------------------------------------------------------
+
+  // No entry is pending that the stream has.
+  static constexpr int64_t kNoDelivery = std::numeric_limits<int64_t>::max();
+
+  // A client waits (XREADGROUP ... CLAIM) for the entry that has been pending longest, which was
+  // delivered at `delivered_ms` (kNoDelivery: none is pending). A delivery before that time, such
+  // as any delivery where none is pending, sets take_awaited_delivery().
+  void await_delivery_before(int64_t delivered_ms) {
+    awaited_before_ms_ = std::max(awaited_before_ms_, delivered_ms);
+  }
+  // Returns whether there was such a delivery since the last call. Clients that wait on call
+  // await_delivery_before() again.
+  bool take_awaited_delivery() { return std::exchange(has_awaited_delivery_, false); }
+
   // Bytes held, this object included.
   size_t memory_usage() const;
 
  private:
   static constexpr size_t kChangesUnasked = 16;
+  static constexpr int64_t kNobodyWaits = std::numeric_limits<int64_t>::min();
 
   PendingEntry& add(StreamId id, StreamConsumer& owner, int64_t time, uint64_t deliveries);
   // Changes the owner and the time of a record.
@@ -162,6 +179,8 @@ class StreamGroup {
   void destroy(PendingEntry* entry);
   StreamConsumer& released_or_new();
   void leave_order(const PendingEntry& entry);
+  // An entry was delivered then.
+  void delivered(int64_t time);
   // Counts a change that the order has followed, and drops the order if that is no longer worth it.
   void order_followed();
 
@@ -173,6 +192,8 @@ class StreamGroup {
   int64_t next_release_ = std::numeric_limits<int64_t>::min();
   std::unique_ptr<DeliveryOrder> order_;  // null when nobody wants it
   size_t changes_unasked_ = 0;            // since the last call of delivery_order()
+  int64_t awaited_before_ms_ = kNobodyWaits;
+  bool has_awaited_delivery_ = false;
 };
 
 }  // namespace latchkey::store

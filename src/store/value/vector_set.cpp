@@ -1,6 +1,7 @@
 #include "store/value/vector_set.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -39,6 +40,13 @@ size_t element_size(const VectorElement& element) {
   const size_t attributes = element.attributes().size();
   return sizeof(VectorElement) + element.name_size +
          (element.has_attributes() ? sizeof(uint32_t) + attributes : 0);
+}
+
+// The first eight bytes as a number: a lower one never belongs to a later name.
+uint64_t head_of(std::string_view text) {
+  uint64_t head = 0;
+  std::memcpy(&head, text.data(), std::min(text.size(), sizeof head));
+  return std::endian::native == std::endian::little ? __builtin_bswap64(head) : head;
 }
 
 }  // namespace
@@ -156,10 +164,43 @@ std::vector<VectorSet::Match> VectorSet::search_all(std::span<const float> compo
   return matches;
 }
 
+// Names are apart in memory: the eight bytes behind their common beginning are compared beside the
+// pointers, which saves most of the cache misses.
+std::vector<const VectorElement*> VectorSet::sorted_by_name() const {
+  struct Keyed {
+    uint64_t head;
+    const VectorElement* element;
+  };
+  const size_t common = common_beginning();
+  std::vector<Keyed> keyed;
+  keyed.reserve(size());
+  for_each([&](const VectorElement& element) {
+    keyed.push_back({head_of(element.name().substr(common)), &element});
+  });
+  std::sort(keyed.begin(), keyed.end(), [](const Keyed& a, const Keyed& b) {
+    return a.head != b.head ? a.head < b.head : a.element->name() < b.element->name();
+  });
+  std::vector<const VectorElement*> sorted;
+  sorted.reserve(keyed.size());
+  for (const Keyed& each : keyed) sorted.push_back(each.element);
+  return sorted;
+}
+
+size_t VectorSet::common_beginning() const {
+  if (size() == 0) return 0;
+  std::string_view common = element(0).name();
+  for_each([&](const VectorElement& element) {
+    const std::string_view name = element.name();
+    const auto end = std::mismatch(common.begin(), common.end(), name.begin(), name.end()).first;
+    common = common.substr(0, static_cast<size_t>(end - common.begin()));
+  });
+  return common.size();
+}
+
 const VectorSet::Order& VectorSet::in_order() const {
   if (order_ == nullptr) {
     order_ = std::make_unique<Order>();
-    for_each([&](const VectorElement& element) { order_->insert(&element); });
+    for (const VectorElement* element : sorted_by_name()) order_->insert(order_->end(), element);
   }
   return *order_;
 }

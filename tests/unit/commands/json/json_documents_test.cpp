@@ -1,9 +1,15 @@
 // What changes of JSON documents do where a path leads to places within one another, or to one
 // place again and again.
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "base/random.h"
+#include "commands/json/json_steps.h"
 #include "unit/catch.h"
 #include "unit/server_fixture.h"
 #include "unit/testing/tested_server.h"
@@ -11,6 +17,8 @@
 namespace latchkey::tests {
 
 namespace {
+
+using store::json::Node;
 
 struct Document : TestedServer {
   Document() : client(*this) {}
@@ -87,6 +95,57 @@ TEST_CASE("A change at one place is made as often as it is named", "[json]") {
   CHECK(document.run("JSON.GET k .a") == bulk("[3,4]"));
   CHECK(document.client.run_words({"JSON.STRAPPEND", "k", "$['s','s']", "\"yz\""}) ==
         array({integer(3), integer(5)}));
+}
+
+TEST_CASE("Places are changed from the inside out, those behind others first", "[json]") {
+  base::Random random(5);
+  const auto random_array = [&](const auto& self, size_t levels) -> std::string {
+    std::string text = "[";
+    const bool is_object = random.below(2) == 0;
+    if (is_object) text = "{";
+    const size_t children = random.below(levels == 0 ? 2 : 30);
+    for (size_t i = 0; i < children; ++i) {
+      if (i > 0) text += ",";
+      if (is_object) text += "\"" + std::to_string(random.below(1000) * 100 + i) + "\":";
+      text += levels == 0 ? "[]" : self(self, levels - 1);
+    }
+    return text + (is_object ? "}" : "]");
+  };
+  const auto parsed = [](std::string_view text) {
+    return std::move(store::json::parse(text, 100, 1)->root);
+  };
+  // Which of two places is changed first.
+  const auto comes_before = [](const Node& root, store::json::Trail a, store::json::Trail b) {
+    const Node* node = &root;
+    for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+      if (a[i] != b[i]) {
+        if (node->is_array()) return a[i] > b[i];
+        return node->members()[a[i]].key.text() < node->members()[b[i]].key.text();
+      }
+      node = &node->child(a[i]);
+    }
+    return a.size() > b.size();
+  };
+  for (int round = 0; round < 30; ++round) {
+    const Node root = parsed(random_array(random_array, 1 + random.below(3)));
+    for (const char* text : {"$..*", "$.*.*", "$..[0,2,1,0]", "$[7,3,9][1,0]", "$..[?(@.*)].*"}) {
+      const auto path = store::json::parse_path(text);
+      REQUIRE(path);
+      store::json::Trails trails;
+      store::json::WalkBudget budget(root);
+      REQUIRE(store::json::walk(*path, root, budget, [&](const Node&, store::json::Trail trail) {
+        trails.add(trail);
+        return true;
+      }));
+      std::vector<uint32_t> expected(trails.size());
+      std::iota(expected.begin(), expected.end(), uint32_t{0});
+      std::ranges::stable_sort(expected, [&](uint32_t one, uint32_t other) {
+        return comes_before(root, trails[one], trails[other]);
+      });
+      CAPTURE(round, text, trails.size());
+      CHECK((commands::inside_out(root, trails) == expected));
+    }
+  }
 }
 
 TEST_CASE("Elements of an array are not moved without limit", "[json]") {

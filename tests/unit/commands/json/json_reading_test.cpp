@@ -50,8 +50,19 @@ TEST_CASE("What a request asks for again and again in a document is bounded for 
   for (int i = 0; i < 20; ++i) get += " $..*..*..*..a" + std::to_string(i);
   CHECK(document.run(get) == too_many);
   CHECK(document.run("JSON.GET deep $..*..*..*..a") == bulk("[]"));
+  // A document that is named again is not walked again.
+  std::string mget = "JSON.MGET";
+  std::string found = "*20\r\n";
+  for (int i = 0; i < 20; ++i) {
+    mget += " deep";
+    found += bulk("[]");
+  }
+  CHECK(document.run(mget + " $..*..*..*..a") == found);
   CHECK(document.run("JSON.MGET deep k none $..a") ==
         array({bulk("[]"), bulk("[1,2]"), std::string(kNull)}));
+  CHECK(document.run("JSON.MGET k none deep k none k deep $..a") ==
+        array({bulk("[1,2]"), std::string(kNull), bulk("[]"), bulk("[1,2]"), std::string(kNull),
+               bulk("[1,2]"), bulk("[]")}));
 }
 
 TEST_CASE("What a reply tells of one place again and again is bounded", "[json]") {

@@ -211,4 +211,19 @@ TEST_CASE("SORT_RO has no target", "[sort]") {
   CHECK(client.run("COMMAND GETKEYS SORT_RO list STORE to") == bulks({"list"}));
 }
 
+TEST_CASE("SORT takes a large weight once for all elements that have it", "[sort]") {
+  SortServer server;
+  TestClient client(server);
+  // With a copy for each element it would be forty gigabytes.
+  constexpr size_t kElements = 20'000;
+  const std::string large(2 << 20, 'x');
+  CHECK(client.run_words({"SET", "w_a", large + "a"}) == kOk);
+  CHECK(client.run_words({"SET", "w_b", large}) == kOk);
+  std::string push = "RPUSH list b";
+  for (size_t i = 0; i < kElements; ++i) push += " a";
+  client.run(push + " b");
+  CHECK(client.run("SORT list BY w_* ALPHA LIMIT 0 3") == bulks({"b", "b", "a"}));
+  CHECK(client.run("SORT list BY w_* ALPHA DESC LIMIT 19999 2") == bulks({"a", "b"}));
+}
+
 }  // namespace latchkey::tests

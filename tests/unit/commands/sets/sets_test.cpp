@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <string>
 
 #include "commands/groups.h"
 #include "unit/catch.h"
@@ -279,6 +281,55 @@ TEST_CASE("SRANDMEMBER with a count of one gives one of the members", "[sets]") 
   CHECK(client.run("SRANDMEMBER many 1").starts_with("*1\r\n"));
   CHECK(client.run("SPOP many 1").starts_with("*1\r\n"));
   CHECK(client.run("SCARD many") == integer(999));
+}
+
+TEST_CASE("Counts of set algebra end at their limit, whatever holds the sets", "[sets]") {
+  const char* settings = GENERATE("", "set-max-intset-entries 0\nset-max-listpack-entries 0\n",
+                                  "set-max-intset-entries 0\n");
+  SetsFixture server(settings);
+  TestClient client(server);
+  client.run("SADD a 1 2 3 4 5 6");
+  client.run("SADD b 2 4 6 8");
+  const auto counts = [&](const std::string& request, int64_t size) {
+    for (int64_t limit = 0; limit <= size + 1; ++limit) {
+      CAPTURE(request, limit);
+      const int64_t expected = limit == 0 ? size : std::min(limit, size);
+      CHECK(client.run(request + " LIMIT " + std::to_string(limit)) == integer(expected));
+    }
+    CHECK(client.run(request) == integer(size));
+  };
+  counts("SINTERCARD 2 a b", 3);
+  counts("SUNIONCARD 2 a b", 7);
+  counts("SDIFFCARD 2 a b", 3);
+  counts("SDIFFCARD 2 a none", 6);
+  // More than are united by looking up.
+  std::string many = "SUNIONCARD 12 a b";
+  for (int i = 0; i < 10; ++i) {
+    client.run("SADD s" + std::to_string(i) + " " + std::to_string(100 + i));
+    many += " s" + std::to_string(i);
+  }
+  counts(many, 17);
+}
+
+TEST_CASE("A set that is named many times is looked at once", "[sets]") {
+  const char* settings = GENERATE("", "set-max-intset-entries 0\nset-max-listpack-entries 0\n",
+                                  "set-max-intset-entries 0\n");
+  SetsFixture server(settings);
+  TestClient client(server);
+  client.run("SADD a 1 2 3");
+  client.run("SADD b 2 3 4");
+  std::string keys;
+  for (int i = 0; i < 10; ++i) keys += " a b";
+  CHECK(client.run("SINTERSTORE to" + keys) == integer(2));
+  CHECK(client.run("SMISMEMBER to 2 3") == array({integer(1), integer(1)}));
+  CHECK(client.run("SUNIONSTORE to" + keys) == integer(4));
+  CHECK(client.run("SDIFFSTORE to" + keys) == integer(0));
+  CHECK(client.run("SADD c 1 5") == integer(2));
+  CHECK(client.run("SDIFFSTORE to c" + keys) == integer(1));
+  CHECK(client.run("SISMEMBER to 5") == integer(1));
+  CHECK(client.run("SINTERCARD 20" + keys) == integer(2));
+  CHECK(client.run("SUNIONCARD 20" + keys) == integer(4));
+  CHECK(client.run("SDIFFCARD 21 c" + keys) == integer(1));
 }
 
 }  // namespace latchkey::tests

@@ -1,12 +1,22 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numbers>
 #include <string>
+#include <vector>
 
+#include "base/geohash.h"
+#include "base/random.h"
 #include "commands/groups.h"
+#include "commands/sorted_sets/geo_polygon.h"
 #include "unit/catch.h"
 #include "unit/server_fixture.h"
 
 namespace latchkey::tests {
 
 namespace {
+
+using base::GeoPoint;
 
 class GeoServer : public ServerFixture {
  public:
@@ -279,6 +289,51 @@ TEST_CASE("A polygon is unknown unless Valkey is emulated", "[geo]") {
   TestClient client(server);
   client.run(kSicily);
   CHECK(client.run("GEOSEARCH Sicily BYPOLYGON 3 1 1 2 2 3 3") == error("ERR syntax error"));
+}
+
+TEST_CASE("A polygon contains what lies between its edges, of which few are looked at", "[geo]") {
+  base::Random random(3);
+  const auto between = [&](double least, double most) {
+    return least + (most - least) * static_cast<double>(random.below(1 << 20)) / (1 << 20);
+  };
+  // Counts the edges that a ray towards the east crosses.
+  const auto contains = [](const std::vector<GeoPoint>& vertices, GeoPoint point) {
+    bool inside = false;
+    for (size_t i = 0; i < vertices.size(); ++i) {
+      const GeoPoint& from = vertices[(i == 0 ? vertices.size() : i) - 1];
+      const GeoPoint& to = vertices[i];
+      if ((from.latitude > point.latitude) == (to.latitude > point.latitude)) continue;
+      const double part = (point.latitude - from.latitude) / (to.latitude - from.latitude);
+      inside ^= point.longitude < from.longitude + part * (to.longitude - from.longitude);
+    }
+    return inside;
+  };
+  // About round ones of many vertices, ones of any form, and flat ones.
+  enum class Form : uint8_t { kRound, kAny, kFlat };
+  const Form form = GENERATE(Form::kRound, Form::kAny, Form::kFlat);
+  for (const size_t size : {size_t{3}, size_t{4}, size_t{50}, size_t{2000}}) {
+    std::vector<GeoPoint> vertices;
+    for (size_t i = 0; i < size; ++i) {
+      const double angle =
+          2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(size);
+      const double radius = between(30, 40);
+      if (form == Form::kRound)
+        vertices.push_back({10 + radius * std::cos(angle), 5 + radius * std::sin(angle)});
+      else
+        vertices.push_back({between(-40, 40), form == Form::kFlat ? 7 : between(-40, 40)});
+    }
+    const commands::GeoPolygon polygon(vertices);
+    size_t most_near = 0;
+    for (int i = 0; i < 2000; ++i) {
+      const bool is_vertex = random.below(4) == 0;
+      const GeoPoint point =
+          is_vertex ? vertices[random.below(size)] : GeoPoint{between(-60, 60), between(-60, 60)};
+      if (polygon.contains(point) != contains(vertices, point))
+        FAIL(point.longitude << " " << point.latitude);
+      most_near = std::max(most_near, polygon.edges_near(point));
+    }
+    if (form == Form::kRound && size == 2000) CHECK(most_near < size / 5);
+  }
 }
 
 }  // namespace latchkey::tests

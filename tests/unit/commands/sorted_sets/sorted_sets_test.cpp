@@ -178,6 +178,50 @@ TEST_CASE("A sorted set that is named many times is counted and taken away once"
   CHECK(client.run("ZINTER 20" + keys + " WITHSCORES") == bulks({"y", "70", "z", "90"}));
 }
 
+TEST_CASE("A set that is named many times counts as much as so many copies of it",
+          "[sorted_sets]") {
+  SortedSetServer server;
+  server.set_large(GENERATE(false, true));
+  TestClient client(server);
+  base::Random random(7);
+  const auto any_of = [&](std::initializer_list<std::string_view> words) {
+    return std::string(words.begin()[random.below(words.size())]);
+  };
+  constexpr size_t kMost = 30;
+  const std::vector<std::string> names = {"a", "b", "plain", "none"};
+  for (const std::string& name : {names[0], names[1]}) {
+    for (const char* member : {"x", "y", "z", "w"}) {
+      if (random.below(4) == 0) continue;
+      const std::string score = any_of({"0.1", "-0", "inf", "-inf", "1e308", "3", "-0.7"});
+      client.run("ZADD " + name + " " + score + " " + member);
+    }
+  }
+  for (size_t i = 0; i < kMost; ++i) {
+    client.run("ZUNIONSTORE a" + std::to_string(i) + " 1 a");
+    client.run("ZUNIONSTORE b" + std::to_string(i) + " 1 b");
+    client.run("SADD plain" + std::to_string(i) + " x y other");
+  }
+  client.run("SADD plain x y other");
+  for (int round = 0; round < 300; ++round) {
+    const size_t count = 9 + random.below(kMost - 9);
+    const size_t kinds = 1 + random.below(names.size());
+    std::string repeated = std::to_string(count);
+    std::string copied = repeated;
+    std::string options = " WEIGHTS";
+    for (size_t i = 0; i < count; ++i) {
+      const std::string& name = names[random.below(kinds)];
+      repeated += " " + name;
+      copied += " " + name + std::to_string(i);
+      options += " " + any_of({"1", "1", "0", "-1", "0.3", "inf"});
+    }
+    options += " AGGREGATE " + any_of({"SUM", "MIN", "MAX", "COUNT"}) + " WITHSCORES";
+    if (random.below(3) == 0) options = " WITHSCORES";
+    CAPTURE(repeated, options);
+    for (const std::string command : {"ZUNION ", "ZINTER "})
+      CHECK(client.run(command + repeated + options) == client.run(command + copied + options));
+  }
+}
+
 TEST_CASE("A sorted set holds what a model holds, over many random changes", "[sorted_sets]") {
   base::Random random(GENERATE(1u, 2u));
   store::Environment environment;

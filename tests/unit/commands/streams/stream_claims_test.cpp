@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "commands/groups.h"
+#include "server/client/client_registry.h"
 #include "unit/catch.h"
 #include "unit/propagation_recorder.h"
 #include "unit/server_fixture.h"
@@ -225,6 +226,71 @@ TEST_CASE("A wait with CLAIM is for the first entry that was not deleted", "[str
   server.advance_ms(1);
   server.tick();
   CHECK(waiting.take_output() == of_s({entry("3", 300, 1)}));
+}
+
+TEST_CASE("A wait with CLAIM sleeps while nothing is pending", "[stream_claims]") {
+  ClaimServer server;
+  server.run("XREADGROUP GROUP g anna STREAMS s >");
+  server.run("XACK s g 1-0 2-0 3-0");
+  TestClient waiting(server);
+  REQUIRE(waiting.run("XREADGROUP GROUP g ben BLOCK 0 CLAIM 1 STREAMS s >").empty());
+  CHECK(server.server.clients().next_deadline_ms() == INT64_MAX);
+  // An entry is delivered without being new.
+  server.run("XCLAIM s g anna 0 2-0 FORCE");
+  CHECK(server.server.clients().next_deadline_ms() == server.now_ms() + 1);
+  CHECK(waiting.take_output().empty());
+  server.advance_ms(1);
+  server.tick();
+  CHECK(waiting.take_output() == of_s({entry("2", 1, 2)}));
+}
+
+TEST_CASE("A wait with CLAIM sleeps until the first entry has been pending for long",
+          "[stream_claims]") {
+  ClaimServer server;
+  server.run("XREADGROUP GROUP g anna STREAMS s >");
+  TestClient waiting(server);
+  server.advance_ms(10);
+  REQUIRE(waiting.run("XREADGROUP GROUP g ben BLOCK 0 CLAIM 15 STREAMS s >").empty());
+  const int64_t due_ms = server.now_ms() + 5;
+  CHECK(server.server.clients().next_deadline_ms() == due_ms);
+  // The others are as new or newer.
+  server.run("XCLAIM s g carl 0 3-0");
+  CHECK(server.server.clients().next_deadline_ms() == due_ms);
+  // All were delivered later than thought: it looks, and sleeps on.
+  server.advance_ms(4);
+  server.run("XCLAIM s g carl 0 1-0 2-0 3-0");
+  server.advance_ms(1);
+  server.tick();
+  CHECK(waiting.take_output().empty());
+  CHECK(server.server.clients().next_deadline_ms() == server.now_ms() + 14);
+  // One was delivered earlier than thought.
+  server.run("XCLAIM s g carl 0 2-0 IDLE 12");
+  CHECK(server.server.clients().next_deadline_ms() == server.now_ms() + 3);
+  server.advance_ms(3);
+  server.tick();
+  CHECK(waiting.take_output() == of_s({entry("2", 15, 3)}));
+}
+
+TEST_CASE("Every client that waits with CLAIM hears of the first delivery", "[stream_claims]") {
+  ClaimServer server;
+  server.run("XREADGROUP GROUP g anna STREAMS s >");
+  server.run("XACK s g 1-0 2-0 3-0");
+  TestClient first(server);
+  TestClient second(server);
+  TestClient third(server);
+  REQUIRE(first.run("XREADGROUP GROUP g ben COUNT 1 BLOCK 0 CLAIM 5 STREAMS s >").empty());
+  REQUIRE(second.run("XREADGROUP GROUP g carl COUNT 1 BLOCK 3 CLAIM 5 STREAMS s >").empty());
+  REQUIRE(third.run("XREADGROUP GROUP g dora COUNT 1 BLOCK 0 CLAIM 5 STREAMS s >").empty());
+  server.run("XADD s 4 n 4");
+  CHECK(first.take_output() == of_s({entry("4", 0, 0)}));
+  // A wait that ends before does so at its own time.
+  CHECK(server.server.clients().next_deadline_ms() == server.now_ms() + 3);
+  server.advance_ms(3);
+  server.tick();
+  CHECK(second.take_output() == kNullArray);
+  server.advance_ms(2);
+  server.tick();
+  CHECK(third.take_output() == of_s({entry("4", 5, 1)}));
 }
 
 TEST_CASE("A change looks at few of many pending entries for each client that waits",

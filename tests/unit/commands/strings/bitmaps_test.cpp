@@ -1,5 +1,8 @@
+#include <cstdint>
 #include <string>
+#include <vector>
 
+#include "base/random.h"
 #include "unit/catch.h"
 #include "unit/commands/string_server.h"
 
@@ -193,6 +196,38 @@ TEST_CASE("BITOP stores what its operation makes of the sources", "[bitmaps]") {
   CHECK(combine("ANDOR result x y z") == bytes('\x0d', '\0'));
   CHECK(combine("ONE result x y z") == bytes('\x62', '\xff'));
   CHECK(server.encoding("result") == "raw");
+}
+
+TEST_CASE("BITOP of strings that are named many times is that of as many copies", "[bitmaps]") {
+  BitServer server;
+  TestClient client(server);
+  base::Random random(5);
+  constexpr uint64_t kMost = 30;
+  const std::vector<std::string> names = {"x", "y", "z", "number", "none"};
+  const std::vector<std::string> texts = {"\x0f\xff\x11", "\x3c", "\x55\xaa", "7"};
+  for (size_t i = 0; i < texts.size(); ++i) {
+    client.run_words({"SET", names[i], texts[i]});
+    for (uint64_t copy = 0; copy < kMost; ++copy)
+      client.run_words({"SET", names[i] + std::to_string(copy), texts[i]});
+  }
+  for (int round = 0; round < 300; ++round) {
+    std::string repeated = "x";
+    std::string copied = "x0";
+    const uint64_t kinds = 1 + random.below(names.size());
+    for (uint64_t i = 1, count = 8 + random.below(kMost - 8); i < count; ++i) {
+      const std::string& name = names[random.below(kinds)];
+      repeated += " " + name;
+      copied += " " + name + std::to_string(i);
+    }
+    for (const char* operation : {"AND", "OR", "XOR", "DIFF", "DIFF1", "ANDOR", "ONE"}) {
+      CAPTURE(operation, repeated);
+      const auto result = [&](const std::string& keys) {
+        return client.run("BITOP " + std::string(operation) + " result " + keys) +
+               client.run("GET result");
+      };
+      CHECK(result(repeated) == result(copied));
+    }
+  }
 }
 
 TEST_CASE("BITOP may store over its sources, and over keys of any type", "[bitmaps]") {

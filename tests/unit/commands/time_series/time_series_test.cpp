@@ -433,4 +433,25 @@ TEST_CASE("A late value that is missing leaves what samples beyond the retention
   CHECK(client.run("TS.RANGE d - +") == array({sample(0, "5"), sample(10, "1")}));
 }
 
+TEST_CASE("TS.NRANGE tells the same of a series each time that it is named", "[time series]") {
+  SeriesServer server;
+  TestClient client(server);
+  const auto add = [&](const std::string& key, int first, int step) {
+    for (int i = 0; i < 8; ++i)
+      client.run("TS.ADD " + key + " " + std::to_string(first + i * step) + " " +
+                 std::to_string(i * first));
+  };
+  for (const char* key : {"a", "copy_of_a", "another_of_a"}) add(key, 3, 5);
+  for (const char* key : {"b", "copy_of_b"}) add(key, 10, 3);
+  const char* options = GENERATE("", " COUNT 3", " AGGREGATION sum min sum count sum 10",
+                                 " FILTER_BY_VALUE 3 50 AGGREGATION sum min max min last 4 EMPTY");
+  for (const std::string command : {"TS.NRANGE 5 ", "TS.NREVRANGE 5 "}) {
+    CAPTURE(command, options);
+    const std::string told = client.run(command + "a b a a b - +" + options);
+    CHECK(told == client.run(command + "a b copy_of_a another_of_a copy_of_b - +" + options));
+    CHECK(told.starts_with("*"));
+    CHECK(told.size() > 100);
+  }
+}
+
 }  // namespace latchkey::tests

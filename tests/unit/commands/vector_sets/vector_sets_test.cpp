@@ -1,11 +1,14 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/random.h"
 #include "commands/groups.h"
 #include "persist/rows.h"
 #include "unit/catch.h"
@@ -320,6 +323,26 @@ TEST_CASE("VRANGE walks through elements in the order of their names", "[vectors
   CHECK(client.run("VRANGE v a +") == error("ERR invalid start range format"));
   CHECK(client.run("VRANGE v - (") == error("ERR invalid end range format"));
   CHECK(client.run("VRANGE v - + x") == error("ERR invalid COUNT value"));
+}
+
+TEST_CASE("VRANGE knows the order of all bytes, whatever names have in common", "[vectors]") {
+  VectorsFixture server;
+  TestClient client(server);
+  base::Random random(9);
+  const std::string common = GENERATE("", "common:", "a");
+  std::set<std::string> names;
+  for (int i = 0; i < 500; ++i) {
+    std::string name = common;
+    constexpr std::string_view kBytes("\0\1ab\x7f\x80\xff", 7);
+    for (uint64_t left = random.below(14); left > 0; --left)
+      name += kBytes[random.below(random.below(4) == 0 ? kBytes.size() : 2)];
+    if (name.empty()) continue;
+    names.insert(name);
+    client.run_words({"VADD", "v", "VALUES", "1", "1", name, "M", "4", "EF", "4"});
+  }
+  std::string expected = "*" + std::to_string(names.size()) + "\r\n";
+  for (const std::string& name : names) expected += bulk(name);
+  CHECK(client.run("VRANGE v - +") == expected);
 }
 
 TEST_CASE("VRANDMEMBER gives different elements, or repeats them", "[vectors]") {

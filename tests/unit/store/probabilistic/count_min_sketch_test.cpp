@@ -1,5 +1,7 @@
 #include "store/probabilistic/count_min_sketch.h"
 
+#include <cstdint>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <string>
@@ -82,6 +84,38 @@ TEST_CASE("A sum of sketches counts what they counted, times their weights", "[s
       sum->assign_sum(std::vector<CountMinSketch::Weighted>{{sum.get(), 1}, {first.get(), -1}}));
   CHECK(sum->estimate("a") == 26);
   CHECK(sum->total() == 32);
+}
+
+TEST_CASE("A sketch that is named many times counts as much as so many copies of it",
+          "[sketches]") {
+  base::Random random(3);
+  const auto first = CountMinSketch::make(1500, 2);
+  const auto second = CountMinSketch::make(1500, 2);
+  first->add("a", 5);
+  second->add("a", 7);
+  second->add("b", CountMinSketch::kMaxCounter);
+  constexpr int64_t kWeights[] = {1, 2, -1, -3, 100, INT32_MAX, INT64_MAX, INT64_MIN};
+  size_t fitted = 0;
+  for (int round = 0; round < 2000; ++round) {
+    std::vector<CountMinSketch::Weighted> repeated;
+    std::vector<CountMinSketch::Weighted> copied;
+    std::vector<std::unique_ptr<CountMinSketch>> copies;
+    const uint64_t weights = 1 + random.below(std::size(kWeights));
+    for (uint64_t left = 1 + random.below(8); left > 0; --left) {
+      const CountMinSketch* sketch = random.below(3) == 0 ? second.get() : first.get();
+      const int64_t weight = kWeights[random.below(weights)];
+      repeated.push_back({sketch, weight});
+      copies.emplace_back(static_cast<CountMinSketch*>(sketch->clone()));
+      copied.push_back({copies.back().get(), weight});
+    }
+    const auto sum = CountMinSketch::make(1500, 2);
+    const auto expected = CountMinSketch::make(1500, 2);
+    const bool fits = expected->assign_sum(copied);
+    CHECK(sum->assign_sum(repeated) == fits);
+    CHECK(digest_parts(*sum) == digest_parts(*expected));
+    fitted += fits ? 1 : 0;
+  }
+  CHECK(fitted > 100);
 }
 
 TEST_CASE("A sum that does not fit leaves the sketch alone", "[sketches]") {

@@ -1,5 +1,6 @@
 #include "store/time_series/series.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -187,6 +188,27 @@ TEST_CASE("A policy of compactions is read and written", "[time series]") {
   for (const char* text : {"avg", "avg:1s", "avg:1:5s", "avg:0s:1h", "foo:1s:1h", "avg:1s:-1h",
                            "avg:1s:1h:2s:3s", "avg:9223372036854775807d:1h"})
     CHECK(shown(text) == "(refused)");
+}
+
+TEST_CASE("A chunk of very many samples is divided before one is inserted", "[time series]") {
+  constexpr int64_t kSamples = 300'000;
+  constexpr size_t kFew = 1 << 17;
+  SeriesSettings settings;
+  settings.chunk_size = SeriesSettings::kMaxChunkSize;
+  TimeSeries series(settings);
+  // A sample like the one before takes two bits.
+  for (int64_t i = 0; i < kSamples; ++i) series.add({i * 10, 1}, DuplicatePolicy::kLast);
+  REQUIRE(series.chunks().size() == 1);
+  const int64_t inserted[] = {1'000'005, 1'000'007, 999'990, 1'000'001, 1'000'005, 2'000'003};
+  for (const int64_t time : inserted)
+    CHECK(series.add({time, 2}, DuplicatePolicy::kLast) == Added::kInserted);
+  CHECK(series.chunks()[series.chunk_of(1'000'005)]->count() < kFew);
+  CHECK(series.count() == kSamples + 4);
+  const auto all = content(series, 0, INT64_MAX, false);
+  CHECK(all.size() == kSamples + 4);
+  for (const int64_t time : inserted) CHECK(all.at(time) == 2);
+  CHECK(std::count_if(all.begin(), all.end(), [](const auto& each) { return each.second == 2; }) ==
+        5);
 }
 
 }  // namespace latchkey::tests
