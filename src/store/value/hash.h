@@ -39,14 +39,13 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <unordered_set>
-#include <utility>
 
 #include "store/deadline_heap.h"
 #include "store/encoding/listpack.h"
 #include "store/hash_table.h"
 #include "store/keyspace.h"
 #include "store/prefetched_walk.h"
+#include "store/random_sample.h"
 #include "store/value/field_names.h"
 
 namespace latchkey::store {
@@ -158,18 +157,21 @@ class Hash final : public Value {
   // REQUIRES: count <= size(). O(count) in a table.
   template <typename Fn>
   void random_distinct(base::Random& random, size_t count, Fn&& fn) const {
-    if (is_table() && count < size() / 4) {
-      random_few(random, count, fn);
-    } else {
-      random_many(random, count, fn);
+    if (is_table() && is_small_sample(count, size())) {
+      return draw_distinct(table_->items, random, count,
+                           [&](const Item* item) { fn(item->field(), item->value()); });
     }
+    SelectionSample sample(random, count, size());
+    for_each_stored([&](std::string_view field, std::string_view value, int64_t) {
+      if (sample.takes_next()) fn(field, value);
+    });
   }
 
   // --- Changing ----------------------------------------------------------------------------------
 
   // Announces that `fields` fields will be set, so that a large hash becomes a table at once.
   void expect(size_t fields);
-  // Takes over fields and values (and deadlines, when the hash is prepared for them) from a file or
+  // Adopts fields and values (and deadlines, when the hash is prepared for them) from a file or
   // a dump; the caller has checked that they are valid. They become a table when they are too many.
   // REQUIRES: empty.
   void adopt(Listpack fields);
@@ -266,6 +268,8 @@ class Hash final : public Value {
   struct ItemTraits {
     using Item = Hash::Item;
     static std::string_view key(const Item* item) { return item->field(); }
+    // Above the default, which saves a byte for each element and costs longer chains.
+    static constexpr size_t kMaxLoad = 70;
     static uint32_t& place(Item& item) { return item.place(); }
   };
   struct Table {
@@ -358,7 +362,7 @@ class Hash final : public Value {
   }
   bool set_value(std::string_view field, std::string_view value);
   bool erase_value(std::string_view field);
-  // Takes over the reference in place of the environment or of another list's.
+  // Adopts the reference in place of the environment or of another list's.
   void take_names(FieldNamesRef names);
   // Makes it a listpack of fields and values again.
   void stop_sharing_names();
@@ -368,29 +372,6 @@ class Hash final : public Value {
   void replace_listpack(std::unique_ptr<Table> table);
   void prepare_node();
   bool set_in_table(std::string_view field, std::string_view value, int64_t deadline_ms);
-
-  // Draws until there are enough different fields; when `count` is small, few draws repeat a field.
-  template <typename Fn>
-  void random_few(base::Random& random, size_t count, Fn&& fn) const {
-    std::unordered_set<const Item*> seen;
-    while (seen.size() < count) {
-      const Item* item = table_->items.random(random);
-      if (seen.insert(item).second) fn(item->field(), item->value());
-    }
-  }
-  // Selection sampling: takes each field with the probability (still wanted) / (fields left) (D.
-  // Knuth, TAOCP 3.4.2, algorithm S).
-  template <typename Fn>
-  void random_many(base::Random& random, size_t count, Fn&& fn) const {
-    size_t left = size();
-    for_each_stored([&](std::string_view field, std::string_view value, int64_t) {
-      if (count > 0 && random.below(left) < count) {
-        fn(field, value);
-        --count;
-      }
-      --left;
-    });
-  }
 
   // Small hashes are many: these stand where the base class would be padded, and the pointers share
   // their places, so that a hash takes 32 bytes.
