@@ -21,15 +21,13 @@ RELEASES = {
 OTHER_ARITY = {
     "redis 8.0": {"vadd", "vcard", "vdim", "vemb", "vgetattr", "vinfo", "vismember", "vlinks", "vrandmember", "vrem", "vsetattr",
                   "vsim"},
-    "redis 7.0": {"command|getkeys", "command|getkeysandflags"},
     # There are no debuggers of other scripting engines.
     "valkey 9.1": {"script|debug"},
 }
 # Fields of INFO that tell how a server is made, or that only appear at times.
-OWN_FIELDS = {"atomicvar_api", "latchkey_version", "clients_hz", "availability_zone", "paused_reason", "paused_actions",
-              "paused_timeout_milliseconds", "io_threaded_freed_objects", "io_threaded_accept_processed",
-              "io_threaded_poll_processed", "io_threaded_total_prefetch_batches", "io_threaded_total_prefetch_entries",
-              "replicas_waiting_psync"}
+OWN_FIELDS = {"atomicvar_api", "latchkey_version", "availability_zone", "paused_reason", "paused_actions",
+              "paused_timeout_milliseconds", "replicas_waiting_psync", "io_threaded_total_prefetch_batches",
+              "io_threaded_total_prefetch_entries"}
 
 
 def program_of(release):
@@ -303,7 +301,7 @@ class Valkey81(BesideTheRelease, unittest.TestCase):
     # not defragmented.
     directives_without_meaning = {
         "rdma-bind", "rdma-completion-vector", "rdma-port", "rdma-rx-size", "prefetch-batch-max-size", "active-defrag-cycle-us",
-        "dual-channel-replication-enabled", "unixsocketgroup"}
+        "unixsocketgroup"}
 
 
 @has("valkey 9.1")
@@ -313,10 +311,10 @@ class Valkey91(BesideTheRelease, unittest.TestCase):
     directives_without_meaning = Valkey81.directives_without_meaning | {
         "cluster-databases", "hash-seed", "mptcp", "repl-mptcp", "cluster-announce-client-port", "cluster-announce-client-tls-port",
         "cluster-config-save-behavior"}
-    # Of scripting engines as modules, and of how expiry spends its time.
+    # Of scripting engines as modules, and of slots that move.
     missing_fields = {
         "engine_0", "engines_count", "engines_total_memory_overhead", "engines_total_used_memory",
-        "expired_keys_with_volatile_items_stale_perc", "mem_cluster_slot_export", "mem_cluster_slot_import", "mem_replicas_repl_buffer", "module",
+        "mem_cluster_slot_export", "mem_cluster_slot_import", "mem_replicas_repl_buffer", "module",
         "slot_migration_fork_in_progress", "total_net_cluster_slot_export_bytes",
         "total_net_cluster_slot_import_bytes"}
 

@@ -1,8 +1,6 @@
 // Deadlines of hash fields: HEXPIRE, HTTL and their variants, HPERSIST, HGETEX and HSETEX.
 #include <algorithm>
-#include <climits>
 #include <cstdint>
-#include <initializer_list>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -11,6 +9,7 @@
 
 #include "base/text/text.h"
 #include "base/text/up_to_nul.h"
+#include "base/time_units.h"
 #include "commands/groups.h"
 #include "commands/hashes/fields_clause.h"
 #include "commands/hashes/hash_fields.h"
@@ -42,10 +41,8 @@ bool read_field_deadline(CommandContext& ctx, std::string_view text, TimeUnit un
                          int64_t* deadline_ms) {
   int64_t time;
   if (!ctx.read_int64(text, &time)) return false;
-  if (time < 0 && dialect_of(ctx).names_errors) {
-    ctx.reply.error("ERR invalid expire time, must be >= 0");
-    return false;
-  }
+  if (time < 0 && dialect_of(ctx).names_errors)
+    return ctx.refuse("ERR invalid expire time, must be >= 0");
   const std::optional<int64_t> deadline = deadline_of(time, unit, base, ctx.now_ms());
   // A master and a file of Valkey have such deadlines.
   const bool takes_any =
@@ -143,8 +140,7 @@ class FieldExpirySetter {
 
 bool unknown_argument(CommandContext& ctx, std::string_view name) {
   // The reference prints it up to a zero byte.
-  ctx.reply.error("ERR unknown argument: " + std::string(base::up_to_nul(name)));
-  return false;
+  return ctx.refuse("ERR unknown argument: " + std::string(base::up_to_nul(name)));
 }
 
 bool refuse_arity(CommandContext& ctx) {
@@ -153,8 +149,7 @@ bool refuse_arity(CommandContext& ctx) {
 }
 
 bool missing_fields(CommandContext& ctx) {
-  ctx.reply.error("ERR missing FIELDS argument");
-  return false;
+  return ctx.refuse("ERR missing FIELDS argument");
 }
 
 // The options of HEXPIRE and its variants.
@@ -170,10 +165,8 @@ struct DeadlineOptions {
     bool is_ambiguous = false;
     for (ArgReader reader(ctx.args, 3); reader.more();) {
       const std::string_view word = reader.peek();
-      if (!fields.given() && reader.left() < kShortestClause && is_word(word, "FIELDS")) {
-        ctx.reply.error("ERR FIELDS requires at least numfields and one field argument");
-        return false;
-      }
+      if (!fields.given() && reader.left() < kShortestClause && is_word(word, "FIELDS"))
+        return ctx.refuse("ERR FIELDS requires at least numfields and one field argument");
       const auto step = fields.take(ctx, reader, kBadNumFields);
       if (step == FieldsClause::Step::kFailed) return false;
       if (step == FieldsClause::Step::kTaken) continue;
@@ -199,9 +192,10 @@ struct DeadlineOptions {
   }
   bool read_before_fields(CommandContext& ctx) {
     Arguments options;
-    if (!fields.take_last(ctx, 3, &options)) return false;
+    if (!fields.find_last(ctx, 3, &options) || !read_conditions(ctx, options, &condition))
+      return false;
     if (!options.empty()) condition_word = options.back();
-    return read_conditions(ctx, options, &condition);
+    return fields.read_last(ctx);
   }
 };
 
@@ -229,10 +223,13 @@ void set_deadlines(CommandContext& ctx, TimeUnit unit, TimeBase base) {
   const HashFieldDialect& dialect = dialect_of(ctx);
   KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
   if (!dialect.checks_key_last && !ctx.is_type(ref, Hash::kType)) return;
-  int64_t deadline_ms;
+  int64_t deadline_ms = 0;
   DeadlineOptions options;
-  if (!read_field_deadline(ctx, ctx.args[2], unit, base, &deadline_ms) || !options.read(ctx))
-    return;
+  const auto read_time = [&] {
+    return read_field_deadline(ctx, ctx.args[2], unit, base, &deadline_ms);
+  };
+  if (!dialect.reads_time_last && !read_time()) return;
+  if (!options.read(ctx) || (dialect.reads_time_last && !read_time())) return;
   if (dialect.checks_key_last && !ctx.is_type(ref, Hash::kType)) return;
   const Arguments fields = options.fields.words();
   ctx.reply.array(fields.size());
@@ -279,10 +276,8 @@ int64_t shown_deadline(const Hash& hash, std::string_view field) {
 void hpersist(CommandContext& ctx) {
   constexpr int64_t kDropped = 1;
   KeyRef ref = ctx.db.find_for_write(ctx.args[1]);
-  if (!ctx.is_type(ref, Hash::kType)) return;
-  ArgReader reader(ctx.args, 2);
   Arguments fields;
-  if (!read_fields(ctx, reader, &fields)) return;
+  if (!read_fields_of(ctx, ref, &fields)) return;
   ctx.reply.array(fields.size());
   if (!ref) return reply_integers(ctx, fields.size(), kNoSuchField);
   Hash& hash = value_of<Hash>(ref);
@@ -307,16 +302,14 @@ void hpersist(CommandContext& ctx) {
 
 // Rounds up to whole seconds.
 int64_t to_seconds(int64_t ms) {
-  return (ms + 999) / 1000;
+  return (ms + base::kMsPerSecond - 1) / base::kMsPerSecond;
 }
 
 template <typename Show>
 void reply_deadlines(CommandContext& ctx, Show&& show) {
   const KeyRef ref = ctx.db.find(ctx.args[1]);
-  if (!ctx.is_type(ref, Hash::kType)) return;
-  ArgReader reader(ctx.args, 2);
   Arguments fields;
-  if (!read_fields(ctx, reader, &fields)) return;
+  if (!read_fields_of(ctx, ref, &fields)) return;
   ctx.reply.array(fields.size());
   if (!ref) return reply_integers(ctx, fields.size(), kNoSuchField);
   const auto hash = view_of<Hash>(ref);
@@ -361,10 +354,11 @@ class FieldTime {
     const bool is_excluded =
         is_other ? has_other_word_ || gives_deadline() : given_ || (is_time && has_other_word_);
     if (is_excluded && !(dialect.word_may_repeat && repeats_word)) {
-      return refuse(ctx, dialect.names_errors
-                             ? "ERR Only one of EX, PX, EXAT, PXAT or " + std::string(word_) +
-                                   " arguments can be specified"
-                             : "ERR syntax error");
+      return ctx.refuse(dialect.names_errors
+                            ? "ERR Only one of EX, PX, EXAT, PXAT or " + std::string(word_) +
+                                  " arguments can be specified"
+                            : "ERR syntax error",
+                        Step::kFailed);
     }
     if (reader.word(word_)) {
       given_ = true;
@@ -376,29 +370,30 @@ class FieldTime {
       return Step::kTaken;
     }
     given_ = true;
-    std::string_view text;
-    const TimeWord* word = read_time_word(reader, &text);
-    if (word == nullptr)
-      return refuse(ctx, dialect.names_errors ? "ERR missing expire time" : "ERR syntax error");
-    return read_field_deadline(ctx, text, word->unit, word->base, &deadline_ms_) ? Step::kTaken
-                                                                                 : Step::kFailed;
+    time_word_ = read_time_word(reader, &time_);
+    if (time_word_ == nullptr)
+      return ctx.refuse(dialect.names_errors ? "ERR missing expire time" : "ERR syntax error",
+                        Step::kFailed);
+    return dialect.reads_time_last || read_time(ctx) ? Step::kTaken : Step::kFailed;
   }
-  bool gives_deadline() const { return deadline_ms_ != Hash::kKeepDeadline; }
+  // To be called at the end where the dialect reads the time last. False with the error sent.
+  bool read_time(CommandContext& ctx) {
+    return time_word_ == nullptr ||
+           read_field_deadline(ctx, time_, time_word_->unit, time_word_->base, &deadline_ms_);
+  }
+  bool gives_deadline() const { return time_word_ != nullptr; }
   int64_t deadline_ms() const { return deadline_ms_; }
   // Whether PERSIST or KEEPTTL was given, the command's own.
   bool has_word() const { return given_ && !gives_deadline(); }
   bool has_other_word() const { return has_other_word_; }
 
  private:
-  static Step refuse(CommandContext& ctx, std::string_view error) {
-    ctx.reply.error(error);
-    return Step::kFailed;
-  }
-
   std::string_view word_;
   std::string_view other_word_;
   bool given_ = false;  // but for other_word_
   bool has_other_word_ = false;
+  const TimeWord* time_word_ = nullptr;
+  std::string_view time_;
   int64_t deadline_ms_ = Hash::kKeepDeadline;
 };
 
@@ -418,10 +413,8 @@ bool read_in_any_order(CommandContext& ctx, FieldsClause& fields, FieldTime& tim
       continue;
     }
     if (is_word(reader.peek(), "FNX") || is_word(reader.peek(), "FXX")) {
-      if (*condition != IfFields::kAlways) {
-        ctx.reply.error("ERR Only one of FXX or FNX arguments can be specified");
-        return false;
-      }
+      if (*condition != IfFields::kAlways)
+        return ctx.refuse("ERR Only one of FXX or FNX arguments can be specified");
       *condition = is_word(reader.next(), "FNX") ? IfFields::kNoneIsThere : IfFields::kAllAreThere;
       continue;
     }
@@ -463,13 +456,13 @@ struct GetRequest {
   }
   bool read_before_fields(CommandContext& ctx) {
     Arguments options;
-    if (!fields.take_last(ctx, 2, &options)) return false;
+    if (!fields.find_last(ctx, 2, &options)) return false;
     for (ArgReader reader(options, 0); reader.more();) {
       const auto step = time.take(ctx, reader);
       if (step == FieldTime::Step::kNotMine) ctx.syntax_error();
       if (step != FieldTime::Step::kTaken) return false;
     }
-    return true;
+    return fields.read_last(ctx) && time.read_time(ctx);
   }
 };
 
@@ -542,7 +535,7 @@ struct SetRequest {
  private:
   bool read_before_fields(CommandContext& ctx) {
     Arguments options;
-    if (!fields.take_last(ctx, 2, &options)) return false;
+    if (!fields.find_last(ctx, 2, &options)) return false;
     for (ArgReader reader(options, 0); reader.more();) {
       if (read_word(reader, "FNX", "FXX", &condition) ||
           read_word(reader, "NX", "XX", &key_condition)) {
@@ -552,7 +545,7 @@ struct SetRequest {
       if (step == FieldTime::Step::kNotMine) ctx.syntax_error();
       if (step != FieldTime::Step::kTaken) return false;
     }
-    return true;
+    return fields.read_last(ctx) && time.read_time(ctx);
   }
   // False when neither word comes next, or the other one was given before.
   static bool read_word(ArgReader& reader, std::string_view none, std::string_view all,

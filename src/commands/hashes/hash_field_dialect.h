@@ -16,6 +16,8 @@ struct HashFieldDialect {
   bool fields_come_last;
   // A key of another type is refused after the arguments have been read, not before.
   bool checks_key_last;
+  // A time is read behind all options and the number of fields.
+  bool reads_time_last;
   // Wrong options, numbers of fields and times below zero have errors of their own. Otherwise they
   // get the errors of any wrong syntax and any time out of range.
   bool names_errors;
@@ -51,6 +53,7 @@ struct HashFieldDialect {
 // Of Redis, and of Latchkey itself.
 inline constexpr HashFieldDialect kRedisHashFields{.fields_come_last = false,
                                                    .checks_key_last = false,
+                                                   .reads_time_last = false,
                                                    .names_errors = true,
                                                    .word_may_repeat = false,
                                                    .takes_far_deadlines = false,
@@ -66,6 +69,7 @@ inline constexpr HashFieldDialect kEarlyRedisHashFields = [] {
 // Of Valkey since 9.0.
 inline constexpr HashFieldDialect kValkeyHashFields{.fields_come_last = true,
                                                     .checks_key_last = true,
+                                                    .reads_time_last = true,
                                                     .names_errors = false,
                                                     .word_may_repeat = true,
                                                     .takes_far_deadlines = true,

@@ -1,5 +1,6 @@
 #include "commands/hashes/hash_fields.h"
 
+#include "commands/keys/typed_key.h"
 #include "server/command/command.h"
 #include "server/server.h"
 
@@ -23,8 +24,7 @@ bool read_fields_plainly(CommandContext& ctx, ArgReader& reader, Arguments* fiel
   *fields = reader.rest();
   if (count > 0 && fields->size() == static_cast<uint64_t>(count)) return true;
   const bool only_asks = (ctx.command.flags & kReadOnly) != 0;
-  ctx.reply.error(only_asks ? "ERR syntax error" : kBadNumberOfFields);
-  return false;
+  return ctx.refuse(only_asks ? "ERR syntax error" : kBadNumberOfFields);
 }
 
 }  // namespace
@@ -36,17 +36,22 @@ const HashFieldDialect& dialect_of(const CommandContext& ctx) {
 bool read_fields(CommandContext& ctx, ArgReader& reader, Arguments* fields,
                  std::string_view bad_count) {
   if (!dialect_of(ctx).names_errors) return read_fields_plainly(ctx, reader, fields);
-  if (!reader.word("FIELDS")) {
-    ctx.reply.error("ERR Mandatory argument FIELDS is missing or not at the right position");
-    return false;
-  }
+  if (!reader.word("FIELDS"))
+    return ctx.refuse("ERR Mandatory argument FIELDS is missing or not at the right position");
   int64_t count;
   const std::string_view text = reader.more() ? reader.next() : std::string_view();
   if (!ctx.read_int64_in(text, 1, INT64_MAX, &count, bad_count)) return false;
   *fields = reader.rest();
   if (fields->size() == static_cast<uint64_t>(count)) return true;
-  ctx.reply.error("ERR The `numfields` parameter must match the number of arguments");
-  return false;
+  return ctx.refuse("ERR The `numfields` parameter must match the number of arguments");
+}
+
+bool read_fields_of(CommandContext& ctx, const KeyRef& ref, Arguments* fields) {
+  constexpr size_t kBehindKey = 2;
+  ArgReader reader(ctx.args, kBehindKey);
+  if (dialect_of(ctx).checks_key_last)
+    return read_fields(ctx, reader, fields) && ctx.is_type(ref, Hash::kType);
+  return ctx.is_type(ref, Hash::kType) && read_fields(ctx, reader, fields);
 }
 
 void expire_read_fields(CommandContext& ctx, KeyRef& ref, Arguments fields) {

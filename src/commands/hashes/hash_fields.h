@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "commands/hashes/hash_field_dialect.h"
-#include "commands/keys/typed_key.h"
 #include "server/command/command_context.h"
 #include "store/value/hash.h"
 
@@ -18,6 +17,11 @@ namespace latchkey::commands {
 // error and returns false; the error is `bad_count` when numfields is not a positive number.
 bool read_fields(server::CommandContext& ctx, server::ArgReader& reader, server::Arguments* fields,
                  std::string_view bad_count = "ERR Number of fields must be a positive integer");
+
+// The same of a request that has nothing else behind its key, at which `ref` is; false also when
+// there is no hash, with the error sent that comes first in the dialect.
+bool read_fields_of(server::CommandContext& ctx, const store::KeyRef& ref,
+                    server::Arguments* fields);
 
 // The dialect of the release that the server is or emulates.
 const HashFieldDialect& dialect_of(const server::CommandContext& ctx);

@@ -14,20 +14,18 @@ bool CollectionScanOptions::read(server::CommandContext& ctx, store::Type type) 
     if (reader.word("COUNT", &text)) {
       if (!ctx.read_int64(text, &count)) return false;
       if (count >= 1) continue;
-    } else if (reader.word("NOVALUES")) {
+    } else if (ctx.server.edition().has({7, 4}, {8, 0}) && reader.word("NOVALUES")) {
       if (type == store::Type::kHash) {
         no_values = true;
         continue;
       }
-      ctx.reply.error("ERR NOVALUES option can only be used in HSCAN");
-      return false;
+      return ctx.refuse("ERR NOVALUES option can only be used in HSCAN");
     } else if (ctx.server.edition().has(server::kNever, {8, 0}) && reader.word("NOSCORES")) {
       if (type == store::Type::kSortedSet) {
         no_scores = true;
         continue;
       }
-      ctx.reply.error("ERR NOSCORES option can only be used in ZSCAN");
-      return false;
+      return ctx.refuse("ERR NOSCORES option can only be used in ZSCAN");
     }
     ctx.syntax_error();
     return false;

@@ -50,7 +50,7 @@ class ScannedElements {
 template <typename V, typename Put>
 void scan_collection(server::CommandContext& ctx, Put&& put) {
   uint64_t cursor;
-  if (!parse_cursor(ctx.args[2], &cursor)) return ctx.reply.error("ERR invalid cursor");
+  if (!read_cursor(ctx, ctx.args[2], &cursor)) return;
   const store::KeyRef ref = ctx.db.find(ctx.args[1]);
   if (!ctx.is_type(ref, V::kType)) return;
   ScannedElements found(ctx);

@@ -19,10 +19,16 @@ using store::Entry;
 
 // A cursor is read as the C library's strtoull() reads a number: white space and a sign may precede
 // it, a minus counts back from 2^64, the text ends at a zero byte. Only a plain negative number is
-// refused.
-bool parse_cursor(std::string_view text, uint64_t* cursor) {
+// refused. Before Redis 7.4 and Valkey 8 white space was, and no text meant 0.
+bool parse_cursor(std::string_view text, uint64_t* cursor, const Edition& edition) {
   text = base::up_to_nul(text);
-  if (int64_t value; base::parse_int64(text, &value) && value < 0) return false;
+  const bool is_old = !edition.has({7, 4}, {8, 0});
+  if (is_old && text.empty()) {
+    *cursor = 0;
+    return true;
+  }
+  if (is_old && std::isspace(static_cast<unsigned char>(text[0])) != 0) return false;
+  if (int64_t value; !is_old && base::parse_int64(text, &value) && value < 0) return false;
   while (!text.empty() && std::isspace(static_cast<unsigned char>(text[0])) != 0)
     text.remove_prefix(1);
   const bool negative = text.starts_with('-');
@@ -36,6 +42,10 @@ bool parse_cursor(std::string_view text, uint64_t* cursor) {
   }
   *cursor = negative ? 0 - value : value;
   return true;
+}
+
+bool read_cursor(CommandContext& ctx, std::string_view text, uint64_t* cursor) {
+  return parse_cursor(text, cursor, ctx.server.edition()) || ctx.refuse("ERR invalid cursor");
 }
 
 namespace {
@@ -64,7 +74,7 @@ void keys_matching(CommandContext& ctx) {
 void scan(CommandContext& ctx) {
   uint64_t cursor;
   ScanRequest request;
-  if (!parse_cursor(ctx.args[1], &cursor)) return ctx.reply.error("ERR invalid cursor");
+  if (!read_cursor(ctx, ctx.args[1], &cursor)) return;
   if (!request.read(ctx, 2, [](ArgReader&) { return false; })) return;
   // Nothing but keys of slots that are coming or going, which nobody sees.
   if (ctx.db.visible_size() == 0) return request.reply(ctx, "0");

@@ -36,22 +36,18 @@ bool ScanRequest::read_option(CommandContext& ctx, ArgReader& reader) {
     key_pattern_ = KeyPattern(text);
   } else if (reader.word("TYPE", &text)) {
     type_ = text;
-    if (as_valkey && !is_type(text)) {
-      ctx.reply.error("ERR unknown type name '" + std::string(text) + "'");
-      return false;
-    }
+    if (as_valkey && !is_type(text))
+      return ctx.refuse("ERR unknown type name '" + std::string(text) + "'");
   } else if (reader.word("COUNT", &text)) {
     if (!ctx.read_int64(text, &count_)) return false;
     if (count_ < 1) {
       ctx.syntax_error();
       return false;
     }
-  } else if (reader.word("NOVALUES")) {
-    ctx.reply.error("ERR NOVALUES option can only be used in HSCAN");
-    return false;
+  } else if (ctx.server.edition().has({7, 4}, {8, 0}) && reader.word("NOVALUES")) {
+    return ctx.refuse("ERR NOVALUES option can only be used in HSCAN");
   } else if (as_valkey && reader.word("NOSCORES")) {
-    ctx.reply.error("ERR NOSCORES option can only be used in ZSCAN");
-    return false;
+    return ctx.refuse("ERR NOSCORES option can only be used in ZSCAN");
   } else {
     ctx.syntax_error();
     return false;

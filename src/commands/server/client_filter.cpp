@@ -5,6 +5,8 @@
 #include <string>
 
 #include "base/text/number.h"
+#include "base/time_units.h"
+#include "net/address_text.h"
 #include "server/acl/access_control.h"
 #include "server/emulation/edition.h"
 
@@ -14,11 +16,6 @@ using namespace server;
 
 namespace {
 
-bool fail(CommandContext& ctx, const std::string& error) {
-  ctx.reply.error("ERR " + error);
-  return false;
-}
-
 bool all_within(std::string_view letters, std::string_view allowed) {
   return letters.find_first_not_of(allowed) == std::string_view::npos;
 }
@@ -27,26 +24,18 @@ bool read_positive(CommandContext& ctx, std::string_view text, const std::string
                    int64_t* number) {
   const std::string not_a_number = "ERR " + what + " is not an integer or out of range";
   if (!ctx.read_int64(text, number, not_a_number.c_str())) return false;
-  return *number > 0 || fail(ctx, what + " should be greater than 0");
+  return *number > 0 || ctx.refuse("ERR " + what + " should be greater than 0");
 }
 
 int64_t seconds_since(const Client& client, int64_t time_ms) {
   // Of whole seconds, as they are shown.
-  return client.server.machine_ms() / 1000 - time_ms / 1000;
+  return client.server.machine_ms() / base::kMsPerSecond - time_ms / base::kMsPerSecond;
 }
 
-// "ip:port", "[ip6]:port": without the port and the brackets.
-std::string_view ip_of(std::string_view address) {
-  address = address.substr(0, address.rfind(':'));
-  if (address.starts_with('[') && address.ends_with(']'))
-    address = address.substr(1, address.size() - 2);
-  return address;
-}
-
-// "Unknown flags found in the NOT-FLAGS filter: q"
+// "ERR Unknown flags found in the NOT-FLAGS filter: q"
 std::string unknown(const std::string& what, const std::string& option, bool negated,
                     std::string_view text) {
-  return "Unknown " + what + " found in the " + (negated ? "NOT-" + option : "provided") +
+  return "ERR Unknown " + what + " found in the " + (negated ? "NOT-" + option : "provided") +
          " filter: " + std::string(text);
 }
 
@@ -62,7 +51,9 @@ const ClientFilter::Kind ClientFilter::kKinds[] = {
     {"TYPE", true, false,
      [](CommandContext& ctx, Condition& wanted) {
        const auto type = find_client_type(wanted.text);
-       if (!type) return fail(ctx, "Unknown client type '" + std::string(wanted.text) + "'");
+       const bool is_valkeys = is_word(wanted.text, "PRIMARY");
+       if (!type || (is_valkeys && !ctx.server.edition().has(kNever, {8, 0})))
+         return ctx.refuse("ERR Unknown client type '" + std::string(wanted.text) + "'");
        wanted.type = *type;
        return true;
      },
@@ -70,7 +61,7 @@ const ClientFilter::Kind ClientFilter::kKinds[] = {
     {"USER", true, false,
      [](CommandContext& ctx, Condition& wanted) {
        return ctx.server.access().find(wanted.text) != nullptr ||
-              fail(ctx, "No such user '" + std::string(wanted.text) + "'");
+              ctx.refuse("ERR No such user '" + std::string(wanted.text) + "'");
      },
      [](const Condition& wanted, Client& client) {
        return client.user != nullptr && client.user->name == wanted.text;
@@ -89,7 +80,7 @@ const ClientFilter::Kind ClientFilter::kKinds[] = {
     {"FLAGS", true, true,
      [](CommandContext& ctx, Condition& wanted) {
        return all_within(wanted.text, kFlagLetters) ||
-              fail(ctx, unknown("flags", "FLAGS", wanted.negated, wanted.text));
+              ctx.refuse(unknown("flags", "FLAGS", wanted.negated, wanted.text));
      },
      [](const Condition& wanted, Client& client) {
        return all_within(wanted.text, flag_letters(client));
@@ -119,23 +110,24 @@ const ClientFilter::Kind ClientFilter::kKinds[] = {
      [](CommandContext& ctx, Condition& wanted) {
        const std::string option = wanted.negated ? "NOT-DB" : "DB";
        if (!base::parse_int64(wanted.text, &wanted.number))
-         return fail(ctx, option + " is not an integer or out of range");
+         return ctx.refuse("ERR " + option + " is not an integer or out of range");
        const int last = ctx.server.database_count() - 1;
        return (wanted.number >= 0 && wanted.number <= last) ||
-              fail(ctx, option + " number should be between 0 and " + std::to_string(last));
+              ctx.refuse("ERR " + option + " number should be between 0 and " +
+                         std::to_string(last));
      },
      [](const Condition& wanted, Client& client) { return client.database == wanted.number; }},
     {"CAPA", true, true,
      [](CommandContext& ctx, Condition& wanted) {
        return all_within(wanted.text, "r") ||
-              fail(ctx, unknown("capa", "CAPA", wanted.negated, wanted.text));
+              ctx.refuse(unknown("capa", "CAPA", wanted.negated, wanted.text));
      },
      [](const Condition& wanted, Client& client) {
        return wanted.text.empty() || client.has(kClientRedirects);
      }},
     {"IP", true, true, nullptr,
      [](const Condition& wanted, Client& client) {
-       return ip_of(client.peer_address()) == wanted.text;
+       return net::ip_of(client.peer_address()) == wanted.text;
      }},
 };
 
@@ -163,11 +155,24 @@ ClientFilter::Condition& ClientFilter::condition_of(const Kind& kind, bool negat
 }
 
 bool ClientFilter::read(CommandContext& ctx) {
+  // Redis's CLIENT LIST takes one type or ids, and nothing beside them.
+  const bool is_list_of_redis =
+      purpose_ == Purpose::kList && !ctx.server.edition().has(kNever, {8, 1});
+  if (is_list_of_redis && ctx.args.size() > 2) {
+    const bool has_type = ctx.args.size() == 4 && is_word(ctx.args[2], "TYPE");
+    const bool has_ids = ctx.args.size() > 3 && is_word(ctx.args[2], "ID");
+    if (!has_type && !has_ids) {
+      ctx.syntax_error();
+      return false;
+    }
+  }
   for (ArgReader options(ctx.args, 2); options.more();) {
     std::string_view value;
-    if (options.word("SKIPME", &value) && (is_word(value, "YES") || is_word(value, "NO"))) {
+    if (options.word("SKIPME", &value)) {
       skip_me_ = is_word(value, "YES");
-      continue;
+      if (skip_me_ || is_word(value, "NO")) continue;
+      ctx.syntax_error();
+      return false;
     }
     bool negated = false;
     const Kind* const kind =
@@ -189,20 +194,25 @@ bool ClientFilter::read(CommandContext& ctx) {
 
 bool ClientFilter::read_ids(CommandContext& ctx, ArgReader& options, Condition& condition) {
   const bool kill = purpose_ == Purpose::kKill;
+  const bool takes_many = ctx.server.edition().has(kNever, {8, 1});
+  // Redis's CLIENT KILL takes one id, the last that is given.
+  if (kill && !takes_many) condition.ids.clear();
   for (bool first = true; options.more(); first = false) {
+    if (kill && !takes_many && !first) return true;
     const std::string_view word = options.peek();
     int64_t id = 0;
     const bool is_number = base::parse_int64(word, &id);
     // Other options may follow the first id.
     bool negated = false;
     const bool is_option =
-        is_word(word, "SKIPME") || find_kind(ctx.server.edition(), word, &negated) != nullptr;
+        takes_many &&
+        (is_word(word, "SKIPME") || find_kind(ctx.server.edition(), word, &negated) != nullptr);
     if (!is_number && !first && (kill || is_option)) return true;
-    if (!is_number && ctx.server.edition().is_valkey()) return fail(ctx, "syntax error");
+    if (!is_number && ctx.server.edition().is_valkey()) return ctx.refuse("ERR syntax error");
     const bool must_be_positive = kill || ctx.server.edition().is_valkey_since({9, 1});
     if (!is_number || (must_be_positive && id < 1))
-      return fail(ctx,
-                  must_be_positive ? "client-id should be greater than 0" : "Invalid client ID");
+      return ctx.refuse(must_be_positive ? "ERR client-id should be greater than 0"
+                                         : "ERR Invalid client ID");
     condition.ids.push_back(id);
     options.next();
   }

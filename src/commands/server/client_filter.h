@@ -5,8 +5,8 @@
 //
 // and Valkey's: FLAGS letters | NAME name | IDLE seconds | LIB-NAME name | LIB-VER version |
 // DB number | CAPA letters | IP address. NOT- before the name turns all but MAXAGE, IDLE and SKIPME
-// round; one that emulates an older release has none of these. Of an option that is given twice the
-// last counts; ids add up.
+// round; one that emulates an older release has none of these, and as Redis fewer (read()). Of an
+// option that is given twice the last counts; ids add up.
 #pragma once
 
 #include <cstdint>

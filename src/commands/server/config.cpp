@@ -58,7 +58,7 @@ void config_set(CommandContext& ctx) {
 }
 
 // Positions of the values of sensitive directives, such as passwords.
-void find_config_secrets(const Config& config, Words words, std::vector<size_t>* positions) {
+void find_config_secrets(const Config& config, Arguments words, std::vector<size_t>* positions) {
   for (size_t i = kFirstArgument; i + 1 < words.size(); i += 2) {
     if (config.is_sensitive(words[i])) positions->push_back(i + 1);
   }

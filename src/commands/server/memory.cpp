@@ -9,6 +9,7 @@
 #include "server/command/command_context.h"
 #include "server/command/help.h"
 #include "server/command/slot_gate.h"
+#include "server/emulation/info_fields.h"
 #include "server/observe/info.h"
 #include "server/observe/memory_report.h"
 #include "server/server.h"
@@ -37,19 +38,18 @@ void memory_usage(CommandContext& ctx) {
 // A reply of names and values whose number is known only at the end.
 class Figures {
  public:
-  explicit Figures(resp::ReplyBuilder& reply) : reply_(reply), start_(reply.later()) {}
+  explicit Figures(CommandContext& ctx)
+      : reply_(ctx.reply), edition_(ctx.server.edition()), start_(reply_.later()) {}
   ~Figures() { reply_.map_later(start_, count_); }
   Figures(const Figures&) = delete;
   Figures& operator=(const Figures&) = delete;
 
   void add(std::string_view name, size_t value) { add_signed(name, static_cast<int64_t>(value)); }
   void add_signed(std::string_view name, int64_t value) {
-    begin(name);
-    reply_.integer(value);
+    if (begin(name)) reply_.integer(value);
   }
   void add_ratio(std::string_view name, double value) {
-    begin(name);
-    reply_.number(value);
+    if (begin(name)) reply_.number(value);
   }
   void add_difference(std::string_view name, size_t left, size_t right) {
     add_signed(name, static_cast<int64_t>(left) - static_cast<int64_t>(right));
@@ -64,12 +64,16 @@ class Figures {
   }
 
  private:
-  void begin(std::string_view name) {
+  // False when the release has no such figure.
+  bool begin(std::string_view name) {
+    if (!has_memory_figure(edition_, name)) return false;
     reply_.bulk(name);
     ++count_;
+    return true;
   }
 
   resp::ReplyBuilder& reply_;
+  const Edition& edition_;
   resp::ReplyBuilder::Later start_;
   size_t count_ = 0;
 };
@@ -77,7 +81,7 @@ class Figures {
 void memory_stats(CommandContext& ctx) {
   const MemoryReport memory = measure_memory(ctx.server);
   const AllocatorFigures& allocator = memory.allocator;
-  Figures figures(ctx.reply);
+  Figures figures(ctx);
   figures.add("peak.allocated", memory.peak);
   figures.add("total.allocated", memory.used);
   figures.add("startup.allocated", memory.startup);

@@ -42,7 +42,7 @@ constexpr Arrival kArrivals[] = {
     {"zunion", "COUNT", {8, 8}, kNever},
     {"zunionstore", "COUNT", {8, 8}, kNever},
 
-    // What Valkey brought, or took over later.
+    // Added by Valkey on its own, or in a later version than by Redis.
     {"cluster|slot-stats", "", {8, 2}, {8, 0}},
     {"cluster|cancelslotmigrations", "", kNever, {9, 0}},
     {"cluster|replicate", "ONE", kNever, {9, 0}},
@@ -136,12 +136,12 @@ constexpr FlagChange kFlagChanges[] = {
 };
 
 // Commands that Valkey no longer calls deprecated.
-struct Rehabilitation {
+struct Undeprecation {
   std::string_view command;
   Version valkey;
 };
 
-constexpr Rehabilitation kRehabilitations[] = {
+constexpr Undeprecation kUndeprecations[] = {
     {"cluster|slots", {8, 0}},
     {"brpoplpush", {9, 0}},
     {"georadius", {9, 0}},
@@ -205,18 +205,21 @@ uint32_t flags_in(const Edition& edition, std::string_view full_name, uint32_t f
   return flags;
 }
 
-int arity_in(std::string_view full_name, int arity) {
-  constexpr int kMinMigrateslotsWords = -4;
-  return base::equal_ignoring_case(full_name, "cluster|migrateslots") ? kMinMigrateslotsWords
-                                                                      : arity;
+int arity_in(const Edition& edition, std::string_view full_name, int arity) {
+  constexpr int kFourWordsOrMore = -4;
+  if (base::equal_ignoring_case(full_name, "cluster|migrateslots")) return kFourWordsOrMore;
+  const bool finds_keys = base::equal_ignoring_case(full_name, "command|getkeys") ||
+                          base::equal_ignoring_case(full_name, "command|getkeysandflags");
+  // Requests of one word, which have no keys, came to be taken later.
+  return finds_keys && !edition.has({7, 2}) ? kFourWordsOrMore : arity;
 }
 
 bool is_deprecated(const Edition& edition, std::string_view full_name, const char* since) {
   if (since == nullptr) return false;
   const auto version = parse_version(since);
   if (version && !edition.has(*version)) return false;
-  return std::none_of(std::begin(kRehabilitations), std::end(kRehabilitations),
-                      [&](const Rehabilitation& each) {
+  return std::none_of(std::begin(kUndeprecations), std::end(kUndeprecations),
+                      [&](const Undeprecation& each) {
                         return edition.is_valkey_since(each.valkey) &&
                                base::equal_ignoring_case(each.command, full_name);
                       });

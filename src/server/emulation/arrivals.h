@@ -1,5 +1,5 @@
-// In which releases commands and their options came, of those where the command's row does not tell
-// it all: what Valkey brought on its own, or at another time than Redis.
+// The releases in which commands and their options were added, where the command's row does not
+// name them all: what Valkey added on its own, or in another version than Redis.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,9 @@ bool has_argument(const Edition& edition, std::string_view full_name, std::strin
 // The CommandFlag bits of a command in that edition; `flags`: those of its row.
 uint32_t flags_in(const Edition& edition, std::string_view full_name, uint32_t flags);
 
-// The arity of a command; `arity`: what follows from its syntax. Some leave more to their handlers.
-int arity_in(std::string_view full_name, int arity);
+// The arity of a command in that edition; `arity`: what follows from its syntax. Some leave more to
+// their handlers.
+int arity_in(const Edition& edition, std::string_view full_name, int arity);
 
 // Whether a command is documented as deprecated. `since`: what the row says, null if it never was.
 bool is_deprecated(const Edition& edition, std::string_view full_name, const char* since);

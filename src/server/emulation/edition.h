@@ -1,9 +1,9 @@
-// Which server's version a server stands for (the directive `emulate`): Latchkey itself, which has
-// everything, or a release of Redis or Valkey, of which it has only what came with that release or
-// before.
+// Edition: which release a server emulates (the directive `emulate`): none, and then it has all
+// features; or a release of Redis or Valkey, and then it has only the features that came with that
+// release or before.
 //
-// Features are told by the versions in which they came. Valkey began as Redis 7.2; what either
-// brought later has a version of each, or of one of them alone:
+// Features are named by the versions in which they came. Valkey began as Redis 7.2; what either
+// added later has a version of each, or of one of them alone:
 //
 //     if (edition.has({7, 4}, {9, 0})) ...   // fields of hashes that expire
 //     if (edition.has({8, 6})) ...           // Redis alone
@@ -54,21 +54,20 @@ class Edition {
   // The name that HELLO and LOLWUT say: "redis" or "valkey".
   std::string_view product_name() const { return is_valkey() ? "valkey" : "redis"; }
 
-  // Whether it has what came with these releases. What came to Redis before Valkey parted from it
-  // is in both.
+  // Whether it has what came with these releases. What came to Redis up to kCommonRoot is in both.
   constexpr bool has(Version redis, Version valkey = kNever) const {
     if (product_ == Product::kLatchkey) return true;
     if (product_ == Product::kRedis) return version_ >= redis;
     return redis <= kCommonRoot || version_ >= valkey;
   }
-  // Whether it stands for Valkey of this version or a later one. has() tells what is there, of
-  // which Latchkey itself has everything; this tells what Valkey does in its own way.
+  // Whether it is Valkey of this version or a later one. Use has() for features, of which Latchkey
+  // itself has all, and this for what Valkey does differently.
   constexpr bool is_valkey_since(Version version) const {
     return is_valkey() && version_ >= version;
   }
   // "7.0.15". Of Latchkey itself: base::kReferenceVersion.
   std::string version() const;
-  // What INFO's redis_version says: of Valkey the Redis whose place it takes.
+  // The redis_version of INFO: for Valkey the version of Redis that it claims compatibility with.
   std::string redis_version() const;
   // The version of the RDB files and DUMP payloads that it writes.
   int rdb_version() const;

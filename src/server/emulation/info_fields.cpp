@@ -125,6 +125,15 @@ constexpr FieldArrival kClientFields[] = {
     {"tot-cmds", {8, 2}, {8, 0}},
 };
 
+constexpr FieldArrival kMemoryFigures[] = {
+    {"allocator.muzzy", {7, 4}, {8, 0}},
+    {"db.dict.rehashing.count", {7, 4}, {8, 0}},
+    {"overhead.db.hashtable.lut", {7, 4}, {8, 0}},
+    {"overhead.db.hashtable.rehashing", {7, 4}, {8, 0}},
+    {"replica.fullsync.buffer", {8, 0}, kNever},
+    {"script.VMs", {7, 4}, kNever},
+};
+
 constexpr FieldArrival kSections[] = {
     {"Keysizes", {8, 0}, kNever},
     {"Threads", {8, 0}, kNever},
@@ -151,6 +160,10 @@ bool has_client_field(const Edition& edition, std::string_view name) {
   // The reference's tests read the fields of CLIENT LIST in their places.
   if (name == "capa") return edition.is_valkey_since({8, 0});
   return has(edition, kClientFields, name);
+}
+
+bool has_memory_figure(const Edition& edition, std::string_view name) {
+  return has(edition, kMemoryFigures, name);
 }
 
 bool has_info_section(const Edition& edition, std::string_view title) {

@@ -160,6 +160,33 @@ constexpr std::string_view kOldest[] = {
     "lua-replicate-commands",
 };
 
+struct WordArrival {
+  std::string_view directive;
+  std::string_view word;
+  Version redis;
+  Version valkey;
+};
+
+constexpr WordArrival kWords[] = {
+    {"log-format", "json", kNever, {9, 1}},
+    {"loglevel", "nothing", {7, 2}, {}},
+    {"maxmemory-policy", "allkeys-lrm", {8, 6}, kNever},
+    {"maxmemory-policy", "volatile-lrm", {8, 6}, kNever},
+    {"repl-diskless-load", "flush-before-load", kNever, {8, 1}},
+    {"repl-diskless-load", "flushdb", {8, 6}, kNever},
+};
+
+struct LetterArrival {
+  char letter;
+  Version redis;
+  Version valkey;
+};
+
+constexpr LetterArrival kEventClasses[] = {
+    {'n', {7, 0}, {}},     {'c', {8, 2}, kNever}, {'o', {8, 2}, kNever}, {'I', {8, 8}, kNever},
+    {'S', {8, 8}, kNever}, {'T', {8, 8}, kNever}, {'V', {8, 8}, kNever}, {'a', {8, 8}, kNever},
+};
+
 const DirectiveArrival* find_arrival(std::string_view name) {
   const auto* const found =
       std::find_if(std::begin(kDirectives), std::end(kDirectives),
@@ -184,6 +211,19 @@ bool ignores_directive(const Edition& edition, std::string_view name) {
   if (std::find(std::begin(kOldest), std::end(kOldest), name) != std::end(kOldest)) return true;
   const DirectiveArrival* const found = find_arrival(name);
   return found != nullptr && is_gone(edition, *found);
+}
+
+bool has_directive_word(const Edition& edition, std::string_view name, std::string_view word) {
+  return std::all_of(std::begin(kWords), std::end(kWords), [&](const WordArrival& each) {
+    return each.directive != name || each.word != word || edition.has(each.redis, each.valkey);
+  });
+}
+
+bool has_event_class(const Edition& edition, char letter) {
+  return std::all_of(std::begin(kEventClasses), std::end(kEventClasses),
+                     [&](const LetterArrival& each) {
+                       return each.letter != letter || edition.has(each.redis, each.valkey);
+                     });
 }
 
 }  // namespace latchkey::server

@@ -12,7 +12,7 @@ namespace latchkey::server {
 
 namespace {
 
-using Arguments = std::span<const Argument>;
+using SyntaxArguments = std::span<const Argument>;
 
 // Marks what came later; true when anything did.
 bool mark_later(std::vector<Argument>* arguments, const Edition& edition,
@@ -27,9 +27,9 @@ bool mark_later(std::vector<Argument>* arguments, const Edition& edition,
 
 class Matcher {
  public:
-  explicit Matcher(Words words) : words_(words) {}
+  explicit Matcher(Arguments words) : words_(words) {}
 
-  bool finds_later(Arguments arguments) {
+  bool finds_later(SyntaxArguments arguments) {
     match_sequence(arguments);
     return found_;
   }
@@ -51,10 +51,10 @@ class Matcher {
   }
 
   // False when the words end, or are none that the syntax knows, or a later option was found.
-  bool match_sequence(Arguments arguments) {
+  bool match_sequence(SyntaxArguments arguments) {
     for (size_t i = 0; i < arguments.size();) {
       if (!arguments[i].optional) {
-        const Arguments after = arguments.subspan(i + 1);
+        const SyntaxArguments after = arguments.subspan(i + 1);
         if (!match_repeated(arguments[i], after, after)) return false;
         last_number_.reset();
         if (at_ > 0) note_number(arguments[i]);
@@ -79,7 +79,7 @@ class Matcher {
   }
 
   // Options in any order; those without a token in their place, as far as words are left for them.
-  bool match_options(Arguments options, Arguments after) {
+  bool match_options(SyntaxArguments options, SyntaxArguments after) {
     const size_t kept = least_words(after);
     for (size_t next_plain = 0; words_.size() - at_ > kept;) {
       const auto* const named =
@@ -105,7 +105,7 @@ class Matcher {
 
   // An argument as often as it comes: as many times as the number before it says, or up to a token
   // of `options`, leaving the words that `after` needs.
-  bool match_repeated(const Argument& argument, Arguments options, Arguments after) {
+  bool match_repeated(const Argument& argument, SyntaxArguments options, SyntaxArguments after) {
     const std::optional<size_t> number = std::exchange(last_number_, std::nullopt);
     if (!match_one(argument)) return false;
     if (!argument.multiple) return true;
@@ -149,7 +149,7 @@ class Matcher {
     return plain != choice.arguments.end() && match_one(*plain);
   }
 
-  static size_t least_words(Arguments arguments) {
+  static size_t least_words(SyntaxArguments arguments) {
     size_t least = 0;
     for (const Argument& argument : arguments) least += least_words_of(argument);
     return least;
@@ -174,7 +174,7 @@ class Matcher {
     }
   }
 
-  Words words_;
+  Arguments words_;
   size_t at_ = 0;
   bool found_ = false;
   std::optional<size_t> last_number_;
@@ -186,10 +186,15 @@ LaterOptions::LaterOptions(std::vector<Argument> arguments, const Edition& editi
                            std::string_view full_name)
     : arguments_(std::move(arguments)) {
   any_ = mark_later(&arguments_, edition, full_name);
+  // These look at their key before they read options.
+  handler_refuses_ = full_name == "hscan" || full_name == "zscan";
+  // XADD takes a word that is no option for the id.
+  error_ = full_name == "xadd" ? "ERR Invalid stream ID specified as stream command argument"
+                               : "ERR syntax error";
 }
 
-bool LaterOptions::used_by(Words words) const {
-  return any_ && Matcher(words).finds_later(arguments_);
+bool LaterOptions::used_by(Arguments words) const {
+  return any_ && !handler_refuses_ && Matcher(words).finds_later(arguments_);
 }
 
 void remove_later(std::vector<Argument>* arguments, const Edition& edition,

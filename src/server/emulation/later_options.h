@@ -27,11 +27,15 @@ class LaterOptions {
   bool any() const { return any_; }
   // `words`: the request without the command's name. Linear in the words, but for commands whose
   // options repeat, which cost a look at each option for each word.
-  bool used_by(Words words) const;
+  bool used_by(Arguments words) const;
+  // What the release says of such a word.
+  std::string_view error() const { return error_; }
 
  private:
   std::vector<Argument> arguments_;
   bool any_ = false;
+  bool handler_refuses_ = false;
+  std::string_view error_;
 };
 
 // Takes out what came later, also within blocks and choices.

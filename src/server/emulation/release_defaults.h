@@ -1,4 +1,4 @@
-// Directives whose defaults are others in a release that can be emulated than here.
+// Directives whose defaults differ in a release that can be emulated.
 #pragma once
 
 #include "server/emulation/edition.h"

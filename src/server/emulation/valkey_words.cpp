@@ -57,6 +57,16 @@ std::string in_words_of(const Server& server, std::string_view error) {
   return worded;
 }
 
+std::string_view no_script_error(const Edition& edition) {
+  return edition.is_valkey() ? "NOSCRIPT No matching script."
+                             : "NOSCRIPT No matching script. Please use EVAL.";
+}
+
+std::string registration_error(const Edition& edition, std::string_view error) {
+  const bool is_bare = edition.is_valkey() && error.starts_with("ERR Function names can");
+  return (is_bare ? "" : "ERR Error registering functions: ") + std::string(error);
+}
+
 std::string shebang_error_of_valkey(std::string_view error) {
   constexpr std::string_view kUnexpected = "ERR Unexpected engine in script shebang: #!";
   if (!error.starts_with(kUnexpected)) return std::string(error);

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "server/emulation/edition.h"
+
 namespace latchkey::server {
 
 class Server;
@@ -22,6 +24,13 @@ std::string in_words_of(const Server& server, std::string_view error);
 // called from script", "server.log() requires two arguments or more". Texts that do not differ are
 // given back as they are.
 std::string script_error_of_valkey(std::string_view text);
+
+// The error for a digest of no script that is known.
+std::string_view no_script_error(const Edition& edition);
+
+// "ERR Error registering functions: ..." for an error that a library met while it was loaded.
+// Valkey tells of a wrong name without that.
+std::string registration_error(const Edition& edition, std::string_view error);
 
 // "ERR Could not find scripting engine 'not-lua'" for the reference's error about the first line of
 // a script; other errors as they are.

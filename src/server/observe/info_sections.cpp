@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/text/number.h"
+#include "base/time_units.h"
 #include "base/version.h"
 #include "net/loop.h"
 #include "net/threaded_io.h"
@@ -117,10 +118,12 @@ void server_section(InfoText& text, Server& server) {
   text.field("tcp_port", settings.port != 0 ? settings.port : settings.tls_port);
   text.field("server_time_usec", server.data_clock().wall_us());
   text.field("uptime_in_seconds", server.uptime_seconds());
-  text.field("uptime_in_days", server.uptime_seconds() / (24 * 3600));
+  text.field("uptime_in_days", server.uptime_seconds() / base::kSecondsPerDay);
   text.field("hz", settings.hz);
   text.field("configured_hz", settings.hz);
-  text.field("lru_clock", static_cast<uint32_t>(server.now_ms() / 1000) & store::Entry::kMaxAccess);
+  if (edition.is_valkey()) text.field("clients_hz", settings.hz);
+  text.field("lru_clock", static_cast<uint32_t>(server.now_ms() / base::kMsPerSecond) &
+                              store::Entry::kMaxAccess);
   text.field("executable", executable_path());
   text.field("config_file", server.config().file());
   // Valkey tells how many threads work just now: none does while this one makes a reply.
@@ -133,7 +136,7 @@ void server_section(InfoText& text, Server& server) {
   text.field("random_seed", server.random_source().seed());
 }
 
-std::string_view reason_name(const PauseControl::Holding& holding) {
+std::string_view reason_name(const PauseControl::ActivePause& holding) {
   if (holding.kind == PauseControl::Kind::kNone) return "none";
   switch (holding.reason) {
     case PauseControl::Reason::kShutdown:
@@ -151,7 +154,7 @@ std::string_view reason_name(const PauseControl::Holding& holding) {
 // As of Valkey 9.1. Without TLS the fields are there, for none.
 void tls_section(InfoText& text, Server& server) {
   const tls::Context* const context = server.secure_transport().context();
-  const int64_t now_s = server.machine_ms() / 1000;
+  const int64_t now_s = server.machine_ms() / base::kMsPerSecond;
   const auto certificate = [&](const std::string& name, const tls::CertificateFacts& facts) {
     text.field(name + "_serial", facts.serial.empty() ? "none" : facts.serial);
     text.field(name + "_expires_in_seconds", std::max<int64_t>(facts.expires_s - now_s, 0));
@@ -188,8 +191,8 @@ void clients_section(InfoText& text, Server& server) {
   text.field("clients_in_timeout_table", waiting_with_timeout);
   text.field("total_watched_keys", server.watches().watched_keys());
   text.field("total_blocking_keys", server.blocking().keys());
-  text.field("total_blocking_keys_on_nokey", server.blocking().keys_heard_without());
-  const PauseControl::Holding holding = server.pauses().holding();
+  text.field("total_blocking_keys_on_nokey", server.blocking().keys_also_without_key());
+  const PauseControl::ActivePause holding = server.pauses().active();
   text.field("paused_reason", reason_name(holding));
   text.field("paused_actions", holding.kind == PauseControl::Kind::kNone  ? "none"
                                : holding.kind == PauseControl::Kind::kAll ? "all"
@@ -361,7 +364,7 @@ void threads_section(InfoText& text, Server& server) {
 }
 
 double to_ms(int64_t us) {
-  return static_cast<double>(us) / 1000;
+  return static_cast<double>(us) / base::kUsPerMs;
 }
 
 double kbps(const RateMeter& rate) {
@@ -401,14 +404,17 @@ void keyspace_stats(InfoText& text, Server& server) {
   // The reference's estimate of the keys that its samples have missed: here an index of deadlines
   // names every key that is due.
   text.field("expired_stale_perc", 0, 2);
+  if (server.edition().is_valkey_since({9, 1}))
+    text.field("expired_keys_with_volatile_items_stale_perc", 0, 2);
   text.field("expired_time_cap_reached_count", stats.expiry_cap_reached);
   text.field("expire_cycle_cpu_milliseconds",
-             server.cycle_clock().to_us(stats.expiry_ticks) / 1000);
+             server.cycle_clock().to_us(stats.expiry_ticks) / base::kUsPerMs);
   text.field("evicted_keys", stats.evicted_keys);
   text.field("evicted_clients", stats.evicted_clients);
   text.field("evicted_scripts", server.figures().scripts().evicted_scripts);
-  text.field("total_eviction_exceeded_time", stats.eviction_exceeded_us / 1000);
-  text.field("current_eviction_exceeded_time", server.memory_limit().current_excess_us() / 1000);
+  text.field("total_eviction_exceeded_time", stats.eviction_exceeded_us / base::kUsPerMs);
+  text.field("current_eviction_exceeded_time",
+             server.memory_limit().current_excess_us() / base::kUsPerMs);
   text.field("keyspace_hits", environment.figures.hits);
   text.field("keyspace_misses", environment.figures.misses);
   text.field("pubsub_channels", server.pubsub().topics(TopicKind::kChannel));
@@ -449,6 +455,12 @@ void event_loop_stats(InfoText& text, Server& server) {
   text.field("total_writes_processed", counters.writes);
   text.field("io_threaded_reads_processed", threaded.reads);
   text.field("io_threaded_writes_processed", threaded.writes);
+  if (server.edition().is_valkey()) {
+    // Threads read and write, and do nothing else.
+    for (const std::string_view name : {"io_threaded_freed_objects", "io_threaded_accept_processed",
+                                        "io_threaded_poll_processed"})
+      text.field(name, 0);
+  }
   text.field("client_query_buffer_limit_disconnections", stats.query_buffer_limit_disconnections);
   text.field("client_output_buffer_limit_disconnections", stats.output_buffer_limit_disconnections);
   // Clients have no reply buffer of their own whose size would follow their replies.
@@ -492,7 +504,9 @@ void cpu_section(InfoText& text, Server& server) {
     getrusage(who, &used);
     const auto time = [&](std::string_view name, const timeval& value) {
       text.field(std::string(name).append(suffix),
-                 static_cast<double>(value.tv_sec) + static_cast<double>(value.tv_usec) / 1e6, 6);
+                 static_cast<double>(value.tv_sec) +
+                     static_cast<double>(value.tv_usec) / base::kUsPerSecond,
+                 6);
     };
     time("used_cpu_sys", used.ru_stime);
     time("used_cpu_user", used.ru_utime);
@@ -502,7 +516,7 @@ void cpu_section(InfoText& text, Server& server) {
   usage("_main_thread", static_cast<decltype(RUSAGE_SELF)>(RUSAGE_THREAD));
   if (!text.edition().is_valkey()) return;
   const int64_t busy_us = server.cycle_clock().to_us(loop_counters(server).busy_ticks);
-  text.field("used_active_time_main_thread", static_cast<double>(busy_us) / 1e6, 6);
+  text.field("used_active_time_main_thread", static_cast<double>(busy_us) / base::kUsPerSecond, 6);
 }
 
 // The end of a line of commandstats; of commands that were never slow there is none.
@@ -549,8 +563,9 @@ void latencystats_section(InfoText& text, Server& server) {
       char number[base::kMaxDoubleText];
       const size_t size = base::format_double(percentile, number);
       char usec[64];
-      std::snprintf(usec, sizeof(usec), "=%.3f",
-                    static_cast<double>(command->stats.latency->value_at(percentile)) / 1000);
+      std::snprintf(
+          usec, sizeof(usec), "=%.3f",
+          static_cast<double>(command->stats.latency->value_at(percentile)) / base::kNsPerUs);
       if (!value.empty()) value += ',';
       value.append("p").append(number, size).append(usec);
     }

@@ -1,4 +1,5 @@
 // A whole server that stands for a release of another one.
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -31,6 +32,9 @@ class Emulating {
   }
 
   std::string run(const std::string& request) { return client_->run(request); }
+  std::string run_words(std::initializer_list<std::string_view> words) {
+    return client_->run_words(words);
+  }
   std::string restore(const char* key, const std::string& payload) {
     return client_->run_words({"RESTORE", key, "0", payload});
   }
@@ -148,6 +152,188 @@ TEST_CASE("What older releases say of integers and lists is said", "[emulation]"
   CHECK(older.run("OBJECT REFCOUNT l") == ":1\r\n");
   CHECK(older.run("OBJECT ENCODING l") == bulk("quicklist"));
   CHECK(newer.run("OBJECT ENCODING l") == bulk("listpack"));
+}
+
+TEST_CASE("COMMAND GETKEYS takes requests of one word since Redis 7.2", "[emulation]") {
+  const auto one_word = [](const std::string& settings) {
+    Emulating server(settings);
+    REQUIRE(server.made());
+    CHECK(server.run("COMMAND GETKEYS GET k") == bulks({"k"}));
+    return server.run("COMMAND GETKEYS PING");
+  };
+  CHECK(one_word("emulate \"redis 7.0\"\n") ==
+        error("ERR wrong number of arguments for 'command|getkeys' command"));
+  CHECK(one_word("emulate \"redis 7.2\"\n") == error("ERR The command has no key arguments"));
+  CHECK(one_word("") == error("ERR The command has no key arguments"));
+}
+
+TEST_CASE("XREAD tells of an unbalanced list of streams as each release does", "[emulation]") {
+  const auto unbalanced = [](const std::string& settings, const char* request) {
+    Emulating server(settings);
+    REQUIRE(server.made());
+    return server.run(request);
+  };
+  const char* const read = "XREAD STREAMS a b 0";
+  const char* const read_group = "XREADGROUP GROUP g c STREAMS a b 0";
+  const std::string old = error(
+      "ERR Unbalanced XREAD list of streams: for each stream key an ID or '$' must be "
+      "specified.");
+  CHECK(unbalanced("emulate \"redis 7.0\"\n", read) == old);
+  CHECK(unbalanced("emulate \"redis 7.0\"\n", read_group) == old);
+  const std::string plain = error(
+      "ERR Unbalanced 'xread' list of streams: for each stream key an ID or '$' must be "
+      "specified.");
+  CHECK(unbalanced("emulate \"redis 7.2\"\n", read) == plain);
+  CHECK(unbalanced("emulate \"valkey 9.1\"\n", read) == plain);
+  const std::string newest = error(
+      "ERR Unbalanced 'xread' list of streams: for each stream key an ID, '+', or '$' must "
+      "be specified.");
+  CHECK(unbalanced("emulate \"redis 7.4\"\n", read) == newest);
+  CHECK(unbalanced("", read) == newest);
+  CHECK(unbalanced("emulate \"valkey 8.1\"\n", read_group) ==
+        error("ERR Unbalanced 'xreadgroup' list of streams: for each stream key an ID or '>' must "
+              "be specified."));
+}
+
+TEST_CASE("BITCOUNT and BITPOS look at the key first before Redis 7.2", "[emulation]") {
+  const auto reply = [](const char* release, const char* request) {
+    Emulating server("emulate \"" + std::string(release) + "\"\n");
+    REQUIRE(server.made());
+    server.run("RPUSH l a");
+    return server.run(request);
+  };
+  CHECK(reply("redis 7.0", "BITCOUNT l x") == kWrongType);
+  CHECK(reply("redis 7.0", "BITPOS l 1 x") == kWrongType);
+  CHECK(reply("redis 7.0", "BITPOS none 1 x") == integer(-1));
+  CHECK(reply("redis 7.2", "BITPOS l 1 x") == error("ERR value is not an integer or out of range"));
+  CHECK(reply("redis 7.2", "BITCOUNT l x") == error("ERR syntax error"));
+}
+
+TEST_CASE("XADD takes a later option for the id", "[emulation]") {
+  for (const char* release : {"redis 7.0", "redis 8.0", "valkey 9.1"}) {
+    INFO(release);
+    Emulating server("emulate \"" + std::string(release) + "\"\n");
+    REQUIRE(server.made());
+    for (const char* request : {"XADD x KEEPREF * a b", "XADD x IDMPAUTO a * a b"})
+      CHECK(server.run(request) ==
+            error("ERR Invalid stream ID specified as stream command argument"));
+    CHECK(server.run("XTRIM x MAXLEN 1 KEEPREF") == error("ERR syntax error"));
+  }
+}
+
+TEST_CASE("Scans read cursors and options as each release does", "[emulation]") {
+  const std::string nothing = array({bulk("0"), array({})});
+  const std::string invalid = error("ERR invalid cursor");
+  const std::string syntax = error("ERR syntax error");
+  Emulating old("emulate \"redis 7.0\"\n");
+  REQUIRE(old.made());
+  CHECK(old.run("SCAN -1") == nothing);
+  CHECK(old.run("SCAN ") == nothing);
+  CHECK(old.run("HSCAN none -1") == nothing);
+  CHECK(old.run("SCAN -1 NOVALUES") == syntax);
+  CHECK(old.run("SCAN \t1") == invalid);
+  CHECK(old.run("SCAN 1x") == invalid);
+  // The key is looked at first.
+  CHECK(old.run("HSCAN none 0 NOVALUES") == nothing);
+  CHECK(old.run("SET s v") == kOk);
+  CHECK(old.run("HSCAN s 0 NOVALUES") == kWrongType);
+  CHECK(old.run("HSET h f v") == integer(1));
+  CHECK(old.run("HSCAN h 0 NOVALUES") == syntax);
+  CHECK(old.run("ZADD z 1 m") == integer(1));
+  CHECK(old.run("ZSCAN z 0 NOVALUES") == syntax);
+  CHECK(old.run("ZSCAN z 0 NOSCORES") == syntax);
+
+  Emulating newer("emulate \"redis 7.4\"\n");
+  REQUIRE(newer.made());
+  CHECK(newer.run("SCAN -1") == invalid);
+  CHECK(newer.run("SCAN ") == invalid);
+  CHECK(newer.run("SCAN \t1") == nothing);
+  CHECK(newer.run("SCAN 0 NOVALUES") == error("ERR NOVALUES option can only be used in HSCAN"));
+  CHECK(newer.run("HSET h f v") == integer(1));
+  CHECK(newer.run("HSCAN h 0 NOVALUES") == array({bulk("0"), bulks({"f"})}));
+}
+
+TEST_CASE("Words of directives that came later are unknown", "[emulation]") {
+  const auto set = [](Emulating& server, std::string_view directive, std::string_view word) {
+    const std::string reply = server.run_words({"CONFIG", "SET", directive, word});
+    return reply == kOk ? "OK" : reply.substr(0, reply.size() - 2);
+  };
+  Emulating redis("emulate \"redis 7.0\"\n");
+  REQUIRE(redis.made());
+  CHECK(set(redis, "maxmemory-policy", "allkeys-lrm")
+            .ends_with("one of the following: volatile-lru, volatile-lfu, volatile-random, "
+                       "volatile-ttl, allkeys-lru, allkeys-lfu, allkeys-random, noeviction"));
+  CHECK(set(redis, "maxmemory-policy", "allkeys-lru") == "OK");
+  CHECK(set(redis, "loglevel", "nothing").ends_with("debug, verbose, notice, warning"));
+  CHECK(set(redis, "repl-diskless-load", "flushdb").ends_with("disabled, on-empty-db, swapdb"));
+  CHECK(set(redis, "notify-keyspace-events", "KEAn") == "OK");
+  CHECK(contains(set(redis, "notify-keyspace-events", "KEAo"), "Invalid event class"));
+
+  Emulating valkey("emulate \"valkey 8.1\"\n");
+  REQUIRE(valkey.made());
+  CHECK(set(valkey, "repl-diskless-load", "flush-before-load") == "OK");
+  CHECK(contains(valkey.run("CONFIG GET repl-diskless-load"), bulk("flush-before-load")));
+  CHECK(set(valkey, "log-format", "json").ends_with("legacy, logfmt"));
+  CHECK(contains(valkey.run("CONFIG GET dual-*"), "dual-channel-replication-enabled"));
+
+  Emulating none("");
+  REQUIRE(none.made());
+  CHECK(set(none, "maxmemory-policy", "allkeys-lrm") == "OK");
+  CHECK(set(none, "notify-keyspace-events", "KEAoc") == "OK");
+  CHECK(none.run("CONFIG GET dual-*") == "*0\r\n");
+}
+
+TEST_CASE("Scripts and their errors are Valkey's where it is emulated", "[emulation]") {
+  const char* const load =
+      "#!lua name=lib\nredis.register_function('not a name',function() return 1 end)";
+  const auto first_words = [](const std::string& reply) {
+    return reply.substr(0, reply.find(" script"));
+  };
+  Emulating valkey("emulate \"valkey 9.1\"\n");
+  REQUIRE(valkey.made());
+  CHECK(valkey.run("EVALSHA abc 0") == error("NOSCRIPT No matching script."));
+  CHECK(valkey.run_words({"FUNCTION", "LOAD", load})
+            .starts_with("-ERR Function names can only contain"));
+  CHECK(valkey.run_words({"FUNCTION", "LOAD", "#!lua name=lib\nredis.nosuch()"})
+            .starts_with("-ERR Error registering functions: "));
+  CHECK(first_words(valkey.evaluate("return redis.call('MULTI')")) ==
+        "-ERR This Valkey command is not allowed from");
+  CHECK(valkey.run("ACL SAVE")
+            .starts_with("-ERR This instance is not configured to use an ACL file. "));
+  CHECK(valkey.run("CLIENT UNBLOCK 999 WHAT more") == integer(0));
+  CHECK(valkey.run("CLIENT PAUSE 1 WRITE more") == kOk);
+
+  Emulating redis("emulate \"redis 7.0\"\n");
+  REQUIRE(redis.made());
+  CHECK(redis.run("EVALSHA abc 0") == error("NOSCRIPT No matching script. Please use EVAL."));
+  CHECK(redis.run_words({"FUNCTION", "LOAD", load})
+            .starts_with("-ERR Error registering functions: "));
+  CHECK(first_words(redis.evaluate("return redis.call('MULTI')")) ==
+        "-ERR This Redis command is not allowed from");
+  CHECK(first_words(redis.evaluate("redis.log(100,'x')")) == "-ERR Invalid debug level.");
+  CHECK(contains(redis.evaluate("return os.clock()"), "nonexistent global variable 'os'"));
+  CHECK(first_words(redis.evaluate("redis.set_repl()")) ==
+        "-ERR redis.set_repl() requires two arguments.");
+  CHECK(redis.run("ACL SAVE").starts_with("-ERR This Redis instance is not configured"));
+  CHECK(contains(redis.run("CLIENT PAUSE 1 WRITE more"), "wrong number of arguments"));
+}
+
+TEST_CASE("MEMORY STATS and INFO have the figures of the release", "[emulation]") {
+  Emulating redis("emulate \"redis 7.0\"\n");
+  REQUIRE(redis.made());
+  const std::string figures = redis.run("MEMORY STATS");
+  CHECK_FALSE(contains(figures, "allocator.muzzy"));
+  CHECK_FALSE(contains(figures, "script.VMs"));
+  CHECK(contains(figures, "allocator.resident"));
+  CHECK_FALSE(contains(redis.info("everything"), "clients_hz"));
+
+  Emulating valkey("emulate \"valkey 9.1\"\n");
+  REQUIRE(valkey.made());
+  CHECK(contains(valkey.run("MEMORY STATS"), "allocator.muzzy"));
+  CHECK_FALSE(contains(valkey.run("MEMORY STATS"), "replica.fullsync.buffer"));
+  CHECK(contains(valkey.info("server"), "clients_hz:10\r\n"));
+  CHECK(contains(valkey.info("stats"), "io_threaded_poll_processed:0\r\n"));
+  CHECK(contains(valkey.info("stats"), "expired_keys_with_volatile_items_stale_perc:0.00\r\n"));
 }
 
 TEST_CASE("What cannot be emulated is refused", "[emulation]") {

@@ -188,6 +188,8 @@ TEST_CASE("A library is replaced as a whole or not at all") {
   CHECK(server.run("FCALL f 0") == error("ERR Function not found"));
   CHECK(server.client->run_words({"FUNCTION", "LOAD", "KEEP", two}) ==
         error("ERR Unknown option given: KEEP"));
+  CHECK(server.client->run_words({"FUNCTION", "LOAD", std::string_view("KE\0EP", 5), two}) ==
+        error("ERR Unknown option given: KE"));
 }
 
 TEST_CASE("Libraries are deleted and flushed") {

@@ -546,6 +546,24 @@ TEST_CASE("Valkey reads FIELDS at the end of the request alone", "[hash_deadline
   CHECK(client.run("HEXPIRE h 10 WHAT FIELDS 1 a") == error("ERR Unsupported option WHAT"));
   CHECK(client.run("HEXPIRE h 10 GT LT FIELDS 1 a") ==
         error("ERR GT and LT options at the same time are not compatible"));
+  // Options come first, then the number of fields, the time, and the key.
+  CHECK(client.run("HEXPIRE h x NX GT FIELDS 2 a") ==
+        error("ERR NX and XX, GT or LT options at the same time are not compatible"));
+  CHECK(client.run("HEXPIRE h x NX FIELDS 2 a") == bad_number);
+  CHECK(client.run("HGETEX h EX x PX 5 FIELDS 2 a") == syntax);
+  CHECK(client.run("HGETEX h EX x FIELDS 2 a") == bad_number);
+  CHECK(client.run("HSETEX h KEEPTTL EX 5 FIELDS 3 a 1") == syntax);
+  CHECK(client.run("HSETEX h EX -5 FIELDS 2 a 1") == bad_number);
+  CHECK(client.run("HSETEX h EX -5 FIELDS 1 a 1") ==
+        error("ERR invalid expire time in 'hsetex' command"));
+  client.run("SET text x");
+  CHECK(client.run("HEXPIRE text x FIELDS 1 a") ==
+        error("ERR value is not an integer or out of range"));
+  CHECK(client.run("HEXPIRE text 10 FIELDS 1 a") == kWrongType);
+  CHECK(client.run("HPERSIST text FIELDS 2 a") == bad_number);
+  CHECK(client.run("HGETDEL text FIELDS 2 a") == bad_number);
+  CHECK(client.run("HTTL text FIELDS 2 a") == syntax);
+  CHECK(client.run("HTTL text FIELDS 1 a") == kWrongType);
   CHECK(client.run("HTTL h FIELDS 2 a b") == integers({-1, -1}));
 }
 

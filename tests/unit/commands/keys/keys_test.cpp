@@ -303,6 +303,7 @@ TEST_CASE("Redis takes any type for SCAN, and has no NOSCORES", "[keys]") {
   client.run("SET text 1");
   CHECK(client.run("SCAN 0 TYPE nosuch") == array({bulk("0"), array({})}));
   CHECK(client.run("SCAN 0 NOSCORES") == error("ERR syntax error"));
+  client.run("ZADD sorted 1 a");
   CHECK(client.run("ZSCAN sorted 0 NOSCORES") == error("ERR syntax error"));
 }
 

@@ -173,6 +173,20 @@ TEST_CASE("A cursor is read as the reference reads it", "[scan]") {
   }
 }
 
+TEST_CASE("Cursors of older releases may be negative or empty, but not after white space",
+          "[scan]") {
+  using commands::parse_cursor;
+  const server::Edition old = *server::Edition::parse("redis 7.2");
+  uint64_t cursor = 1;
+  CHECK((parse_cursor("", &cursor, old) && cursor == 0));
+  CHECK((parse_cursor("-1", &cursor, old) && cursor == UINT64_MAX));
+  CHECK((parse_cursor("+7", &cursor, old) && cursor == 7));
+  for (const char* text : {" 7", "-", "+", "7 ", "-18446744073709551616"}) {
+    INFO(text);
+    CHECK_FALSE(parse_cursor(text, &cursor, old));
+  }
+}
+
 TEST_CASE("KEYS gives the keys that match, with or without wildcards", "[scan]") {
   ScanFixture server;
   TestClient client(server);

@@ -91,7 +91,31 @@ TEST_CASE("An emulated release has the options of its own only") {
   CHECK(listed(client, "NAME one") == "-ERR syntax error\r\n");
   CHECK(listed(client, "NOT-USER default") == "-ERR syntax error\r\n");
   CHECK(listed(client, "ID 1 NOT-USER default") == "-ERR Invalid client ID\r\n");
-  CHECK(listed(client, "MAXAGE 1") == "0");
+  // CLIENT LIST takes a type or ids, CLIENT KILL one id.
+  for (const char* options : {"MAXAGE 1", "USER default", "SKIPME no", "TYPE normal ID 1"}) {
+    INFO(options);
+    CHECK(listed(client, options) == "-ERR syntax error\r\n");
+  }
+  CHECK(listed(client, "ID 1 TYPE normal") == "-ERR Invalid client ID\r\n");
+  CHECK(listed(client, "TYPE normal") == "1");
+  CHECK(listed(client, "ID 998 999") == "0");
+  CHECK(listed(client, "TYPE primary") == "-ERR Unknown client type 'primary'\r\n");
+  CHECK(client.run("CLIENT KILL ID 998 999") == tests::error("ERR syntax error"));
+  CHECK(client.run("CLIENT KILL ID 998 TYPE pubsub") == tests::integer(0));
+  CHECK(client.run("CLIENT KILL ID 1 ID 998 SKIPME no") == tests::integer(0));
+
+  Clients valkey("emulate \"valkey 8.1\"\n");
+  TestClient other(valkey);
+  CHECK(listed(other, "MAXAGE 1") == "0");
+  CHECK(listed(other, "TYPE primary") == "0");
+  CHECK(other.run("CLIENT KILL ID 998 999") == tests::integer(0));
+}
+
+TEST_CASE("SKIPME with another word than yes and no is wrong, whatever follows") {
+  Clients server;
+  TestClient client(server);
+  CHECK(listed(client, "SKIPME maybe ID 1") == "-ERR syntax error\r\n");
+  CHECK(client.run("CLIENT KILL SKIPME maybe ID 998") == tests::error("ERR syntax error"));
 }
 
 TEST_CASE("A client is found by the address of its connection, and killed by it") {

@@ -87,6 +87,12 @@ TEST_CASE("XPENDING tells who holds what, for how long and how often", "[stream_
   CHECK(client.run("XPENDING s g - +") == error("ERR syntax error"));
   CHECK(client.run("XPENDING s nosuch") ==
         error("NOGROUP No such key 's' or consumer group 'nosuch'"));
+  // Names are shown up to a NUL.
+  using namespace std::string_view_literals;
+  CHECK(client.run_words({"XPENDING", "x\0y"sv, "no\0group"sv}) ==
+        error("NOGROUP No such key 'x' or consumer group 'no'"));
+  CHECK(client.run_words({"XGROUP", "SETID", "s", "no\0group"sv, "0"}) ==
+        error("NOGROUP No such consumer group 'no' for key name 's'"));
 }
 
 TEST_CASE("XCLAIM takes over what has been idle, and drops what is deleted", "[stream_groups]") {

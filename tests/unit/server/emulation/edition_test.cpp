@@ -50,6 +50,29 @@ TEST_CASE("A version is read up to its minor part", "[emulation]") {
   }
 }
 
+TEST_CASE("Words of directives, and figures, come with releases", "[emulation]") {
+  const Edition redis70 = *Edition::parse("redis 7.0");
+  const Edition redis86 = *Edition::parse("redis 8.6");
+  const Edition valkey81 = *Edition::parse("valkey 8.1");
+  CHECK_FALSE(has_directive_word(redis70, "maxmemory-policy", "allkeys-lrm"));
+  CHECK(has_directive_word(redis86, "maxmemory-policy", "allkeys-lrm"));
+  CHECK_FALSE(has_directive_word(valkey81, "maxmemory-policy", "allkeys-lrm"));
+  CHECK(has_directive_word(redis70, "maxmemory-policy", "allkeys-lru"));
+  CHECK(has_directive_word(redis70, "appendfsync", "nothing"));
+  CHECK(has_directive_word(Edition(), "repl-diskless-load", "flush-before-load"));
+  CHECK(has_event_class(redis70, 'n'));
+  CHECK_FALSE(has_event_class(redis70, 'o'));
+  CHECK(has_event_class(redis86, 'o'));
+  CHECK_FALSE(has_event_class(redis86, 'a'));
+  CHECK(has_event_class(Edition(), 'a'));
+  CHECK_FALSE(has_memory_figure(redis70, "allocator.muzzy"));
+  CHECK(has_memory_figure(redis86, "allocator.muzzy"));
+  CHECK_FALSE(has_memory_figure(valkey81, "script.VMs"));
+  CHECK(arity_in(redis70, "command|getkeys", -3) == -4);
+  CHECK(arity_in(redis86, "command|getkeys", -3) == -3);
+  CHECK(arity_in(redis70, "get", 2) == 2);
+}
+
 TEST_CASE("Redis and Valkey have in common what came before 7.2", "[emulation]") {
   const Edition latchkey;
   const Edition redis70 = *Edition::parse("redis 7.0");
