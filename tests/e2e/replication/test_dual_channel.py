@@ -227,7 +227,7 @@ class Hold(DualChannel):
         self.eventually(lambda: self.waiting() == "0")
         self.assertIn("failed to establish PSYNC within the grace period", self.logs(self.master))
         self.assertEqual(self.replica.main.error_of("REPLCONF", "set-rdb-client-id", self.replica.number),
-                         "ERR Unrecognized RDB client id: " + self.replica.number)
+                         "ERR Unrecognized RDB client id " + self.replica.number)
 
     def test_it_is_held_up_to_the_limit_of_replicas(self):
         self.call(self.master, "CONFIG", "SET", "client-output-buffer-limit", "replica 200000 0 0")
@@ -252,7 +252,7 @@ class Hold(DualChannel):
         self.replica.begin()
         stranger = self.replica.connect()
         for number in (self.replica.number, "0", "-1", "99999"):
-            self.assertEqual(stranger.error_of("REPLCONF", "set-rdb-client-id", number), "ERR Unrecognized RDB client id: " + number)
+            self.assertEqual(stranger.error_of("REPLCONF", "set-rdb-client-id", number), "ERR Unrecognized RDB client id " + number)
         self.assertEqual(stranger.error_of("REPLCONF", "set-rdb-client-id", "x"), "ERR value is not an integer or out of range")
 
     def test_only_those_that_know_it_offer_it(self):

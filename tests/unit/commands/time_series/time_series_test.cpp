@@ -443,7 +443,7 @@ TEST_CASE("TS.NRANGE tells the same of a series each time that it is named", "[t
   };
   for (const char* key : {"a", "copy_of_a", "another_of_a"}) add(key, 3, 5);
   for (const char* key : {"b", "copy_of_b"}) add(key, 10, 3);
-  const char* options = GENERATE("", " COUNT 3", " AGGREGATION sum min sum count sum 10",
+  const char* options = GENERATE("", " COUNT 3", " AGGREGATION sum min sum avg sum 10",
                                  " FILTER_BY_VALUE 3 50 AGGREGATION sum min max min last 4 EMPTY");
   for (const std::string command : {"TS.NRANGE 5 ", "TS.NREVRANGE 5 "}) {
     CAPTURE(command, options);
