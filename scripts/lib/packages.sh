@@ -27,8 +27,8 @@ suite_packages=(git python3-pytest python3-pytest-asyncio python3-redis redis-to
 # What fetches and unpacks the servers we compare with (scripts/reference).
 reference_packages=(dpkg-dev xz-utils ca-certificates patchelf)
 
-# What the libFuzzer targets are built with.
-fuzz_packages=(clang libclang-rt-dev)
+# What the builds with sanitizers and the libFuzzer targets are made with.
+fuzz_packages=(clang libclang-rt-dev lld)
 
 # Prints those of the named packages that are not installed, one a line.
 missing_packages() {

@@ -53,7 +53,7 @@ namespace {
 class Uniform {
  public:
   static constexpr size_t kStep = 4 * sizeof(Lanes);
-  static constexpr size_t kPiece = 64 << 10;
+  static constexpr size_t kQuarters = 4;
 
   explicit Uniform(uint8_t byte) {
     const uint64_t word = uint64_t{0x0101010101010101} * byte;
@@ -61,15 +61,15 @@ class Uniform {
   }
   // Of the kStep bytes from `here` on.
   bool is_step(const char* here) const { return is_zero(difference(here)); }
-  // Of kPiece bytes. Reads the four quarters side by side, because memory that is read in several
-  // places at once comes faster.
-  bool is_piece(const char* piece) const {
-    constexpr size_t kQuarter = kPiece / 4;
+  // Of `size` bytes, a multiple of kQuarters * kStep. Reads the four quarters side by side, because
+  // memory that is read in several places at once comes faster, the more so the longer they are.
+  bool is_piece(const char* piece, size_t size) const {
+    const size_t quarter = size / kQuarters;
     const auto differs_at = [&](const char* here) {
-      return !is_zero(difference(here) | difference(here + kQuarter) |
-                      difference(here + 2 * kQuarter) | difference(here + 3 * kQuarter));
+      return !is_zero(difference(here) | difference(here + quarter) |
+                      difference(here + 2 * quarter) | difference(here + 3 * quarter));
     };
-    for (size_t at = 0; at < kQuarter; at += kStep) {
+    for (size_t at = 0; at < quarter; at += kStep) {
       if (differs_at(piece + at)) return false;
     }
     return true;
@@ -91,10 +91,16 @@ size_t skip_bytes(std::string_view bytes, size_t at, uint8_t skipped) {
   const auto skip_steps = [&](size_t end) {
     while (at + Uniform::kStep <= end && uniform.is_step(bytes.data() + at)) at += Uniform::kStep;
   };
-  // What is near is found without reading a whole piece.
-  skip_steps(std::min(bytes.size(), at + Uniform::kPiece));
-  while (at + Uniform::kPiece <= bytes.size() && uniform.is_piece(bytes.data() + at))
-    at += Uniform::kPiece;
+  // What is near is found without reading a whole piece. A piece is about as long as what was
+  // skipped before it, so that no search reads more than twice as much as it has to.
+  constexpr size_t kLeast = 64 << 10;
+  constexpr size_t kMost = 4 << 20;
+  size_t piece = kLeast;
+  skip_steps(std::min(bytes.size(), at + piece));
+  while (at + piece <= bytes.size() && uniform.is_piece(bytes.data() + at, piece)) {
+    at += piece;
+    piece = std::min(2 * piece, kMost);
+  }
   skip_steps(bytes.size());
   while (at < bytes.size() && static_cast<uint8_t>(bytes[at]) == skipped) ++at;
   return at;

@@ -631,8 +631,7 @@ void LockWatch::locks_swapped(Keyspace& first, Keyspace& second) {
   }
 }
 
-// --- Clients that wait
-// ----------------------------------------------------------------------------------
+// --- Clients that wait ---------------------------------------------------------------------------
 
 std::vector<LockWatch::Waiting> LockWatch::waiting_for(const Record& record) const {
   std::vector<Waiting> waiting;

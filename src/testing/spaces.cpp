@@ -10,6 +10,7 @@
 #include "server/acl/user.h"
 #include "server/client/client.h"
 #include "server/client/client_registry.h"
+#include "server/command/command_context.h"
 #include "server/command/command_table.h"
 #include "server/server.h"
 #include "server/tasks.h"

@@ -18,7 +18,7 @@ struct Scaled {
 // 10^k for k = -348, -340, ... 340: 64 bits of significand, rounded to nearest.
 constexpr int kFirstPower = -348;
 constexpr int kPowerStep = 8;
-constexpr Scaled kPowersOfTen[] = {
+constexpr Scaled kScaledPowers[] = {
     {0xFA8FD5A0081C0288, -1220}, {0xBAAEE17FA23EBF76, -1193}, {0x8B16FB203055AC76, -1166},
     {0xCF42894A5DCE35EA, -1140}, {0x9A6BB0AA55653B2D, -1113}, {0xE61ACF033D1A45DF, -1087},
     {0xAB70FE17C79AC6CA, -1060}, {0xFF77B1FCBEBCDC4F, -1034}, {0xBE5691EF416BD60C, -1007},
@@ -49,7 +49,7 @@ constexpr Scaled kPowersOfTen[] = {
     {0xBF21E44003ACDD2D, 933},   {0x8E679C2F5E44FF8F, 960},   {0xD433179D9C8CB841, 986},
     {0x9E19DB92B4E31BA9, 1013},  {0xEB96BF6EBADF77D9, 1039},  {0xAF87023B9BF0EE6B, 1066},
 };
-constexpr int kPowerCount = static_cast<int>(sizeof kPowersOfTen / sizeof kPowersOfTen[0]);
+constexpr int kPowerCount = static_cast<int>(sizeof kScaledPowers / sizeof kScaledPowers[0]);
 
 // The scaled value's exponent must leave its integral part 32 bits and its fraction room for a
 // multiplication by ten.
@@ -78,7 +78,7 @@ int power_index(int exponent) {
   constexpr double kLog10Of2 = 0.30102999566398120;
   int index = static_cast<int>(-(exponent + kPowerCount) * kLog10Of2 - kFirstPower) / kPowerStep;
   for (;;) {
-    const int scaled = exponent + kPowersOfTen[index].exponent + 64;
+    const int scaled = exponent + kScaledPowers[index].exponent + 64;
     if (scaled < kLowestExponent) {
       ++index;
     } else if (scaled > kHighestExponent) {
@@ -161,7 +161,7 @@ ShortestDigits shortest_digits(double value, char* out) {
   lower = {lower.significand << (lower.exponent - upper.exponent), upper.exponent};
 
   const int index = power_index(upper.exponent);
-  const Scaled power = kPowersOfTen[index];
+  const Scaled power = kScaledPowers[index];
   const Scaled middle = product(normalized({significand, exponent}), power);
   Scaled high = product(upper, power);
   Scaled low = product(lower, power);

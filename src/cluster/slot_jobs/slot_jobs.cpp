@@ -7,6 +7,7 @@
 #include "cluster/slot_keys.h"
 #include "server/client/client.h"
 #include "server/client/pause.h"
+#include "server/command/propagation.h"
 #include "server/server.h"
 
 namespace latchkey::cluster {

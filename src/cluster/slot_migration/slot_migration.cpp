@@ -8,6 +8,7 @@
 #include "cluster/slot_keys.h"
 #include "server/client/client.h"
 #include "server/client/pause.h"
+#include "server/command/propagation.h"
 #include "server/process/shutdown.h"
 #include "server/server.h"
 

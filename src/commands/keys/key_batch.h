@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "server/command/command_context.h"
+#include "server/command/arguments.h"
 #include "store/keyspace.h"
 
 namespace latchkey::commands {

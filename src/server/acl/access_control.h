@@ -16,10 +16,11 @@
 #include "base/result.h"
 #include "server/acl/denial_log.h"
 #include "server/acl/rules.h"
-#include "server/command/command_context.h"
+#include "server/command/arguments.h"
 
 namespace latchkey::server {
 class Client;
+struct Command;
 struct ConfigError;
 struct DeferredDirective;
 class Server;

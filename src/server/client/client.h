@@ -17,7 +17,7 @@
 #include "resp/output_buffer.h"
 #include "resp/reply_builder.h"
 #include "resp/request_parser.h"
-#include "server/command/command_context.h"
+#include "server/command/arguments.h"
 
 namespace latchkey::server {
 

@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "store/keyspace.h"
+
 namespace latchkey::server {
 
 bool Fieldsets::prepare(store::Environment& environment, std::string_view name, Arguments fields) {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "server/command/command_context.h"
+#include "server/command/arguments.h"
 #include "store/value/field_names.h"
 
 namespace latchkey::server {

@@ -8,11 +8,13 @@
 
 #include <vector>
 
-#include "server/command/command_context.h"
+#include "server/command/arguments.h"
 
 namespace latchkey::server {
 
 class Client;
+class Server;
+struct Command;
 
 class Monitors {
  public:

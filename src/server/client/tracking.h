@@ -32,7 +32,7 @@
 
 #include "base/digest/hash.h"
 #include "resp/output_buffer.h"
-#include "server/command/command_context.h"
+#include "server/command/arguments.h"
 #include "server/command/key_spec.h"
 #include "server/command/keyspace_events.h"
 
@@ -40,6 +40,7 @@ namespace latchkey::server {
 
 class Client;
 class Server;
+struct Command;
 
 struct TrackingOptions {
   // Id of the client that receives the messages instead of this one; 0: this one.

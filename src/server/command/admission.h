@@ -20,7 +20,7 @@
 #include <cstdint>
 #include <string>
 
-#include "server/command/command_context.h"
+#include "server/command/arguments.h"
 #include "server/command/slot_gate.h"
 
 namespace latchkey::server {

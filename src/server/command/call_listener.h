@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "server/command/command_context.h"
+#include "server/command/arguments.h"
 
 namespace latchkey::server {
 

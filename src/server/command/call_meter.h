@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "resp/request_encoder.h"
-#include "server/command/command_context.h"
+#include "server/command/arguments.h"
 
 namespace latchkey::server {
 

@@ -6,11 +6,12 @@
 #include <string_view>
 #include <vector>
 
-#include "server/command/command_context.h"
+#include "server/command/arguments.h"
 
 namespace latchkey::server {
 
 class Config;
+struct Command;
 
 // The words of the request, with "(redacted)" in place of those that the command's row calls secret
 // (CommandExtras::find_secrets). Views of the request's words.

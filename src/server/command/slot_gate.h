@@ -11,12 +11,13 @@
 #include <utility>
 #include <vector>
 
-#include "server/command/command_context.h"
+#include "server/command/arguments.h"
 #include "server/command/key_spec.h"
 
 namespace latchkey::server {
 
 class Client;
+struct Command;
 
 // A slot migration as Valkey 9 has it that brings slots to this node, or to its master.
 struct SlotImport {

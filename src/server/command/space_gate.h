@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "server/command/command_context.h"
+#include "server/command/arguments.h"
 
 namespace latchkey::server {
 

@@ -279,6 +279,19 @@ TEST_CASE("An election that is not won expires, and is begun again", "[cluster]"
   CHECK(standing.election().epoch() == epoch + 1);
 }
 
+TEST_CASE("An election lasts two seconds at least", "[cluster]") {
+  Standing standing(kAnyData);
+  standing.node(4).set(cluster::kNoFailover);
+  standing.node(2).set(cluster::kFailing);
+  REQUIRE(standing.nodes[3].run("CONFIG SET cluster-node-timeout 100") == kOk);
+  standing.ask_within(kLongMs);
+  REQUIRE(standing.election().in_progress());
+  standing.tick_after(2000);
+  CHECK(standing.election().in_progress());
+  standing.tick_after(1);
+  CHECK_FALSE(standing.election().in_progress());
+}
+
 TEST_CASE("A replica wins with the votes of most masters", "[cluster]") {
   Standing standing(kAnyData);
   standing.node(4).set(cluster::kNoFailover);

@@ -262,6 +262,10 @@ TEST_CASE("A job fails when its connection goes, or brings what does not belong 
     scene.target->says("*1\r\n:5\r\n");
     want = "The target sends what is no request: Protocol error: expected '$', got ':'";
   }
+  SECTION("it brings none right behind its reply") {
+    scene.target->says(std::string(kOk) + "*1\r\n:5\r\n");
+    want = "The target sends what is no request: Protocol error: expected '$', got ':'";
+  }
   SECTION("it brings a long one") {
     scene.replicate();
     scene.target->says("*1\r\n$1025\r\n");

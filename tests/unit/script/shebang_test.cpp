@@ -35,6 +35,8 @@ TEST_CASE("Flags add up, over several options too") {
   CHECK(accepted("#!lua\n").flags == kDeclared);
   CHECK(accepted("#!lua flags=\n").flags == kDeclared);
   CHECK(accepted("#!lua flags=no-writes,allow-oom\n").flags == (kDeclared | kNoWrites | kAllowOom));
+  CHECK(accepted("#!lua flags=no-writes,allow-oom,allow-stale,no-cluster\n").flags ==
+        (kDeclared | kNoWrites | kAllowOom | kAllowStale | kNoCluster));
   CHECK(
       accepted("#!lua  flags=allow-stale \"flags=no-cluster,allow-cross-slot-keys\" \r\n").flags ==
       (kDeclared | kAllowStale | kNoCluster | kAllowCrossSlotKeys));

@@ -373,6 +373,20 @@ TEST_CASE("Before Redis 7.2 scripts may not say BLOCK", "[streams]") {
   }
 }
 
+TEST_CASE("XREADGROUP makes its consumer, before Redis 7.2 only where there is something to read",
+          "[streams]") {
+  for (const bool old : {true, false}) {
+    TestedServer server(old ? "emulate \"redis 7.0\"\n" : "");
+    TestClient client(server);
+    client.run("XGROUP CREATE a g $ MKSTREAM");
+    CHECK(client.run("XREADGROUP GROUP g c STREAMS a >") == kNullArray);
+    CHECK(client.run("XGROUP CREATECONSUMER a g c") == integer(old ? 1 : 0));
+    client.run("XADD a 1-0 f v");
+    CHECK(client.run("XREADGROUP GROUP g d STREAMS a >") != kNullArray);
+    CHECK(client.run("XGROUP CREATECONSUMER a g d") == integer(0));
+  }
+}
+
 TEST_CASE("Before Redis 7.2 who waits in a group hears that stream or group have gone",
           "[streams]") {
   TestedServer server("emulate \"redis 7.0\"\n");

@@ -48,6 +48,8 @@ TEST_CASE("Patterns find what they describe", "[script-host]") {
   CHECK(lua.all("string.find('abc', 'b', -2)") == bulk("2 2"));
   CHECK(lua.all("string.find('a\\0b', '%z')") == bulk("2 2"));
   CHECK(lua.all("string.find('aaaaaaaaab', 'aab')") == bulk("8 10"));
+  // The character behind the last is not part of the text.
+  CHECK(lua.all("string.find('xa', 'a\\0', 1, true) == nil") == bulk("true"));
   CHECK(lua.all("string.find('abc', 'b', 1e10) == nil") == bulk("true"));
   // As in Lua 5.1, which LuaJIT is not in this.
   CHECK(lua.all("string.match('xgy', '%g')") == bulk("g"));
