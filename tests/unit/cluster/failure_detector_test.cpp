@@ -73,6 +73,43 @@ TEST_CASE("A node without a vote needs the reports of most masters", "[cluster]"
   CHECK(suspect.has(cluster::kFailing));
 }
 
+TEST_CASE("Masters tell the others that a node fails, in Valkey 9.1 its replicas as well",
+          "[cluster]") {
+  const bool valkey = GENERATE(false, true);
+  // Five masters, and replicas of the fourth and the fifth.
+  Nodes nodes(7, valkey ? "emulate \"valkey 9.1\"\n" : "");
+  nodes.make_cluster(5);
+  nodes[5].run("CLUSTER REPLICATE " + nodes[3].id());
+  nodes[6].run("CLUSTER REPLICATE " + nodes[4].id());
+  constexpr int64_t kLongEnoughMs = 3000;
+  nodes.pass(kLongEnoughMs);
+  const auto is_told_by = [&](size_t index) {
+    ClusterNode& teller = nodes[index];
+    cluster::NodeTable& seen = teller.cluster->nodes();
+    cluster::Node& suspect = *seen.find(nodes[3].id());
+    suspect.set(cluster::kSuspect);
+    for (const size_t by : {0, 1, 2, 4}) {
+      if (by != index)
+        cluster::NodeTable::add_report(suspect, *seen.find(nodes[by].id()),
+                                       teller.server.server.machine_ms());
+    }
+    teller.cluster->detector().mark_failing_at_quorum(suspect);
+    REQUIRE(suspect.has(cluster::kFailing));
+    nodes.carry();
+    const size_t listener = index == 2 ? 1 : 2;
+    return nodes[listener].cluster->nodes().find(nodes[3].id())->has(cluster::kFailing);
+  };
+  SECTION("a master") {
+    CHECK(is_told_by(2));
+  }
+  SECTION("a replica of it") {
+    CHECK(is_told_by(5) == valkey);
+  }
+  SECTION("another replica") {
+    CHECK_FALSE(is_told_by(6));
+  }
+}
+
 TEST_CASE("A report counts for two timeouts", "[cluster]") {
   Watching watching;
   cluster::Node& suspect = watching.node(1);

@@ -282,6 +282,8 @@ TEST_CASE("Of the system scripts see nothing") {
         bulks({"clock"}));
   CHECK(scripts.eval("local f = loadstring(string.dump(function() end)) return f == nil") ==
         integer(1));
+  CHECK(scripts.eval("local _, e = loadstring(string.dump(function() end), 'chunk') return e") ==
+        bulk("[string \"chunk\"]:1: unexpected symbol near 'char(27)'"));
 }
 
 TEST_CASE("A read-only script does not write") {

@@ -458,6 +458,23 @@ TEST_CASE("Who may not make, drop or open spaces may not from within one either"
   CHECK(main.run_in("a", "SPACE INFO b").starts_with("*"));
 }
 
+TEST_CASE("The first server is copied from within a space only with the password that it has",
+          "[spaces]") {
+  Main main;
+  main.run("SPACE CREATE a KEEP");
+  CHECK(main.run("CONFIG SET requirepass secret") == kOk);
+  CHECK(main.run_in("a", "SPACE CREATE b FROM MAIN") ==
+        error("NOPERM Clients of a space copy the first server only with the password that it "
+              "has"));
+  CHECK(main.run_in("a", "CONFIG SET requirepass secret") == kOk);
+  {
+    TestClient inside(main.spaces->find("a")->server());
+    REQUIRE(inside.run("AUTH secret") == kOk);
+    CHECK(inside.run("SPACE CREATE b FROM MAIN") == bulk("b"));
+  }
+  main.whole->server().enter();
+}
+
 TEST_CASE("A copy that is larger than space-maxmemory is not made", "[spaces]") {
   Main main("space-maxmemory 1mb\n");
   main.client->run_words({"SET", "large", std::string(3 << 20, 'x')});

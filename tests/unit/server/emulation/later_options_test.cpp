@@ -53,6 +53,12 @@ TEST_CASE("A later option is found where an option may be", "[emulation]") {
   CHECK_FALSE(Seen("key value [NX]", "redis 7.0").options.any());
 }
 
+TEST_CASE("A word that stands where another must be is followed by no options", "[emulation]") {
+  const Seen xreadgroup("GROUP group [CLAIM idle]@8.4.0 STREAMS key", "redis 8.0");
+  CHECK(xreadgroup.uses({"GROUP", "g", "CLAIM", "1", "STREAMS", "k"}));
+  CHECK_FALSE(xreadgroup.uses({"GROUPS", "g", "CLAIM", "1", "STREAMS", "k"}));
+}
+
 TEST_CASE("Where the later words were all that could follow, the arity says it", "[emulation]") {
   const Seen expire("key seconds [condition=NX|XX|GT|LT]@7.0.0", "redis 6.2");
   CHECK(expire.arity() == 3);
