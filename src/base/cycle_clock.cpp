@@ -5,9 +5,9 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <x86intrin.h>
+#endif
 
 #include "base/time_units.h"
-#endif
 
 namespace latchkey::base {
 

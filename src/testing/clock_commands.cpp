@@ -1,9 +1,8 @@
 // CLOCK, CLOCK ADVANCE, FREEZE, HELP, RATE, RESET, RESUME, SET.
-
-#include "base/settable_clock.h"
-
 #include <span>
 #include <string_view>
+
+#include "base/settable_clock.h"
 #include "base/time_units.h"
 #include "replication/replication.h"
 #include "server/client/client.h"

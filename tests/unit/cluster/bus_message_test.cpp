@@ -151,6 +151,17 @@ TEST_CASE("what is no message is refused", "[cluster]") {
   }
 }
 
+TEST_CASE("An ip ends within its field", "[cluster]") {
+  constexpr size_t kIpBytes = 46;
+  std::string bytes = encode(ping());
+  const size_t place = bytes.find("::1");
+  bytes.replace(place, kIpBytes - 1, kIpBytes - 1, 'a');
+  REQUIRE(decode(bytes));
+  CHECK(decode(bytes)->gossip.at(0).address.ip == std::string(kIpBytes - 1, 'a'));
+  patch(bytes, place + kIpBytes - 1, 'a');
+  CHECK_FALSE(decode(bytes));
+}
+
 TEST_CASE("The length of an extension covers its header and is a multiple of eight", "[cluster]") {
   Message message = ping();
   message.extensions = {};

@@ -273,6 +273,17 @@ TEST_CASE("SORT of Redis 7.0 has no patterns in a cluster", "[cluster]") {
   CHECK(node.run("SORT {a}list BY nosort") == bulks({"2", "1"}));
 }
 
+TEST_CASE("CLUSTER INFO tells of slot migrations from Redis 8.4 on", "[cluster]") {
+  const auto tells = [](std::string_view settings) {
+    const Directory directory;
+    WholeNode node(directory, settings);
+    return node.run("CLUSTER INFO").find("cluster_slot_migration_") != std::string::npos;
+  };
+  CHECK(tells({}));
+  CHECK(tells("emulate \"redis 8.6\"\n"));
+  CHECK_FALSE(tells("emulate \"redis 8.0\"\n"));
+}
+
 TEST_CASE("keys are counted and named by slot", "[cluster]") {
   const Directory directory;
   WholeNode node(directory);

@@ -74,7 +74,7 @@ TEST_CASE("Whatever is explained is a directive", "[directive help]") {
 TEST_CASE("An explanation has the text, the default, and how it is set", "[directive help]") {
   const std::string page = explain_directives("PORT").value();
   CHECK(page.starts_with("Network\n\nThe TCP port;"));
-  CHECK(page.find("  default   port 6379\n") != std::string::npos);
+  CHECK(page.find("\n\n  default   port 6379\n") != std::string::npos);
   CHECK(page.find("  port: CONFIG SET too, while the server runs\n") != std::string::npos);
   CHECK(explain_directives("databases").value().find("databases: at start only") !=
         std::string::npos);
