@@ -16,21 +16,21 @@ LATCHKEY_THREAD=$PWD/build/thread
 export CCACHE_SLOPPINESS=pch_defines,time_macros
 unset CCACHE_DEPEND
 
-# With an empty cache, as on a new machine, ccache has nothing to serve and makes each compilation cost half as much again: it
-# preprocesses the file by itself and reads the precompiled header. It fills by what is built with it otherwise: Meson uses ccache unasked.
-cache_has_objects() {
-  ccache --print-stats 2>/dev/null | grep -qE '^files_in_cache[[:space:]]+[1-9]'
+# ccache, or nothing where its cache has less than a build of the server: as on a new machine it would serve nothing and make each
+# compilation cost half as much again, for it preprocesses the file by itself and reads the precompiled header. The cache fills by what
+# is built with it otherwise: Meson uses ccache unasked. Found out once, so that all builds of a run agree.
+compiler_cache() {
+  ccache --print-stats 2>/dev/null | awk '$1 == "files_in_cache" && $2 >= 1000 { print "ccache" }'
 }
+export LATCHKEY_CCACHE=${LATCHKEY_CCACHE-$(compiler_cache)}
 
 build_in() {
   local directory=$1 log
   shift
   log=$(mktemp)
   if [ ! -f "$directory/build.ninja" ]; then
-    local compiler=${CXX:-g++}
-    cache_has_objects && compiler="ccache $compiler"
     rm -rf "$directory"
-    CXX=$compiler meson setup "$directory" -Dtests=enabled "$@" >"$log" 2>&1 || { cat "$log"; rm -f "$log"; return 1; }
+    CXX="$LATCHKEY_CCACHE ${CXX:-g++}" CC="$LATCHKEY_CCACHE ${CC:-cc}" meson setup "$directory" -Dtests=enabled "$@" >"$log" 2>&1 || { cat "$log"; rm -f "$log"; return 1; }
   fi
   ninja -C "$directory" ${LATCHKEY_TARGETS:-} >"$log" 2>&1 || { tail -60 "$log"; rm -f "$log"; return 1; }
   rm -f "$log"

@@ -30,7 +30,7 @@ class SpaceHost final : public testing::SpaceServer {
     if (!made) return made.failure();
     host->whole_ = *std::move(made);
     host->protect_as(main.config().values());
-    host->refuse_settings();
+    host->refuse_settings(main.config().values());
     return host;
   }
 
@@ -48,7 +48,7 @@ class SpaceHost final : public testing::SpaceServer {
   }
 
   // Settings of what a space does not have can be read, and set to what they are.
-  void refuse_settings() {
+  void refuse_settings(const server::ConfigValues& main) {
     server::Config& config = whole_->config();
     const auto refuse = []() -> Result<> { return fail(kNotHere); };
     config.check_change({"port", "tls-port", "tls-replication", "tls-cluster", "bind",
@@ -56,8 +56,8 @@ class SpaceHost final : public testing::SpaceServer {
                         refuse);
     config.check_change({"max-spaces", "space-maxmemory", "space-linger-ms"},
                         []() -> Result<> { return fail("only the first server has spaces"); });
-    const uint64_t limit = config.values().space_maxmemory;
-    config.check_change({"maxmemory"}, [&config, limit]() -> Result<> {
+    config.check_change({"maxmemory"}, [&config, &main]() -> Result<> {
+      const uint64_t limit = main.space_maxmemory;
       const uint64_t wanted = config.values().maxmemory;
       if (limit == 0 || (wanted != 0 && wanted <= limit)) return {};
       return fail("a space may have as much as space-maxmemory allows");

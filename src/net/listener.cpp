@@ -157,6 +157,7 @@ Listener::Listener(Loop& loop, int socket, Connection::Kind kind, Purpose purpos
       }) {}
 
 Listener::~Listener() {
+  if (watcher_ && port() != 0) loop_.listening_ended(port());
   watcher_.reset();
   ::close(socket_);
   if (!path_.empty()) unlink(path_.c_str());
@@ -166,6 +167,7 @@ int Listener::listen(int backlog) {
   if (::listen(socket_, backlog) != 0) return errno;
   watcher_.emplace(loop_, socket_, [this] { accept(); });
   watcher_->start();
+  if (port() != 0) loop_.listening_began(port());
   return 0;
 }
 

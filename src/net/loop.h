@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "base/buffer_pool.h"
@@ -69,6 +70,11 @@ class Loop {
   // Null without I/O threads.
   ThreadedIo* threaded_io() { return threaded_io_.get(); }
 
+  // Whether a Listener of this loop listens at this TCP port. A listener says so to it.
+  bool listens_at(int port) const { return listening_ports_.contains(port); }
+  void listening_began(int port) { listening_ports_.insert(port); }
+  void listening_ended(int port) { listening_ports_.extract(port); }
+
   uv_loop_s* handle() { return loop_.get(); }
   base::BufferPool& buffer_pool() { return buffer_pool_; }
   Counters& counters() { return counters_; }
@@ -104,6 +110,7 @@ class Loop {
   bool turning_ = false;
   int output_holds_ = 0;
   std::vector<Connection*> held_;  // null: closed meanwhile
+  std::multiset<int> listening_ports_;
   std::unique_ptr<uv_loop_s> loop_;
   std::unique_ptr<Hooks> hooks_;
   std::unique_ptr<ThreadedIo> threaded_io_;

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "net/loop.h"
 #include "persist/rdb/dump_payload.h"
 #include "replication/replication.h"
 #include "replication/rows.h"
@@ -171,6 +172,12 @@ Migration::Peer* Migration::peer_for(CommandContext& ctx, const MigrationOrder& 
                                     ctx.server.secure_transport().for_cluster());
   if (socket == nullptr)
     return ctx.refuse("IOERR error or timeout connecting to the client", nullptr);
+  // A server, or a space, of this process cannot reply while it is waited for.
+  const int port = socket->port_of_this_machine();
+  if (port != 0 && ctx.server.loop() != nullptr && ctx.server.loop()->listens_at(port))
+    return ctx.refuse(
+        "ERR MIGRATE cannot send keys to a server of the same process. DUMP and RESTORE can",
+        nullptr);
   if (peers_.size() == kMaxKept) {
     peers_.erase(std::min_element(peers_.begin(), peers_.end(), [](const auto& a, const auto& b) {
       return a.second.used_ms < b.second.used_ms;

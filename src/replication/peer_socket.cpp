@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -44,6 +45,26 @@ std::unique_ptr<PeerSocket> PeerSocket::connect(const std::string& host, const s
 
 PeerSocket::~PeerSocket() {
   close(descriptor_);
+}
+
+int PeerSocket::port_of_this_machine() const {
+  sockaddr_storage here{};
+  sockaddr_storage there{};
+  socklen_t size_here = sizeof here;
+  socklen_t size_there = sizeof there;
+  if (getsockname(descriptor_, reinterpret_cast<sockaddr*>(&here), &size_here) != 0 ||
+      getpeername(descriptor_, reinterpret_cast<sockaddr*>(&there), &size_there) != 0)
+    return 0;
+  if (there.ss_family == AF_INET6) {
+    const auto& own = reinterpret_cast<const sockaddr_in6&>(here);
+    const auto& peer = reinterpret_cast<const sockaddr_in6&>(there);
+    return std::memcmp(&own.sin6_addr, &peer.sin6_addr, sizeof(in6_addr)) == 0
+               ? ntohs(peer.sin6_port)
+               : 0;
+  }
+  const auto& own = reinterpret_cast<const sockaddr_in&>(here);
+  const auto& peer = reinterpret_cast<const sockaddr_in&>(there);
+  return own.sin_addr.s_addr == peer.sin_addr.s_addr ? ntohs(peer.sin_port) : 0;
 }
 
 bool PeerSocket::wait(short events, int64_t timeout_ms) {

@@ -28,6 +28,8 @@ class PeerSocket {
   // The line is without its end.
   bool read_line(std::string* line, int64_t timeout_ms);
   bool timed_out() const { return timed_out_; }
+  // The port that it is connected to at this machine; 0 at another one.
+  int port_of_this_machine() const;
 
  private:
   explicit PeerSocket(int descriptor) : descriptor_(descriptor) {}

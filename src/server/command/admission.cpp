@@ -135,7 +135,7 @@ std::string_view text_of(acl::Forbidden what) {
     case acl::Forbidden::kChannel:
       break;
   }
-  return "no permission to access one of the channels used as arguments to the command";
+  return "no permission to access one of the channels used as arguments";
 }
 
 bool permission(Decision& decision) {
@@ -223,27 +223,42 @@ bool leaves_its_slot(ScriptCall& script, int slot) {
   return script.slot != slot;
 }
 
+// Redis 7.0 and Valkey 9 say of each key that is not here that it is not local.
+std::string script_error(const Edition& edition, SlotGate::Verdict verdict,
+                         const std::string& command) {
+  using enum SlotGate::Verdict;
+  if (edition.is_valkey_since({9, 0}))
+    return "ERR Attempted to access a non local key in a cluster node";
+  if (edition.has({7, 2})) {
+    if (verdict == kCrossSlot)
+      return "ERR Command '" + command +
+             "' in script attempted to access keys that don't hash to the same slot";
+    if (verdict == kNotServed) return "ERR Script attempted to access a slot not served";
+    if (verdict == kTryAgain)
+      return "ERR Unable to execute command '" + command +
+             "' in script because undeclared keys were accessed during rehashing of the slot";
+  }
+  return "ERR Script attempted to access a non local key in a cluster node";
+}
+
 bool slot_of_script(Decision& decision) {
   using enum SlotGate::Verdict;
   const SlotGate::Request request{decision.command(), decision.request.args};
   const SlotGate::Answer answer =
       decision.server.slot_gate()->check({&request, 1}, caller_of(decision.client()));
   switch (answer.verdict) {
-    case kCrossSlot:
-      return decision.refuse(
-          "ERR Command '" + decision.command().full_name +
-          "' in script attempted to access keys that don't hash to the same slot");
-    case kNotServed:
-      return decision.refuse("ERR Script attempted to access a slot not served");
     case kDown:
       return decision.refuse("ERR Script attempted to execute a command while the cluster is down");
     case kDownForWrites:
       return decision.refuse(
           "ERR Script attempted to execute a write command while the cluster is down and readonly");
+    case kCrossSlot:
+    case kNotServed:
     case kTryAgain:
     case kElsewhere:
     case kAskElsewhere:
-      return decision.refuse("ERR Script attempted to access a non local key in a cluster node");
+      return decision.refuse(
+          script_error(decision.server.edition(), answer.verdict, decision.command().full_name));
     case kServed:
       break;
   }

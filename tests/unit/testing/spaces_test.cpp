@@ -483,6 +483,34 @@ TEST_CASE("A copy that is larger than space-maxmemory is not made", "[spaces]") 
   CHECK(main.run("SPACE INFO a") == kNoSuchSpace);
 }
 
+TEST_CASE("A space may have as much memory as space-maxmemory is by now", "[spaces]") {
+  Main main("space-maxmemory 1mb\n");
+  main.run("SPACE CREATE a KEEP");
+  const std::string refusal = error(
+      "ERR CONFIG SET failed (possibly related to argument 'maxmemory') - a space may have as "
+      "much as space-maxmemory allows");
+  CHECK(main.run_in("a", "CONFIG SET maxmemory 2mb") == refusal);
+  CHECK(main.run("CONFIG SET space-maxmemory 3mb") == kOk);
+  CHECK(main.run_in("a", "CONFIG SET maxmemory 2mb") == kOk);
+  CHECK(main.run("CONFIG SET space-maxmemory 1mb") == kOk);
+  CHECK(main.run_in("a", "CONFIG SET maxmemory 3mb") == refusal);
+  CHECK(main.run_in("a", "CONFIG SET maxmemory 0") == refusal);
+}
+
+TEST_CASE("Keys are not migrated to a space of the same process", "[spaces]") {
+  Main main;
+  main.run("SET key value");
+  main.run("SPACE CREATE a KEEP");
+  std::string port = main.run("SPACE LISTEN a");
+  port = port.substr(1, port.size() - 3);
+  CHECK(main.run("MIGRATE 127.0.0.1 " + port + " key 0 10000") ==
+        error("ERR MIGRATE cannot send keys to a server of the same process. DUMP and RESTORE "
+              "can"));
+  CHECK(main.run("GET key") == bulk("value"));
+  turn(main.loop);
+  CHECK(main.run_in("a", "EXISTS key") == integer(0));
+}
+
 TEST_CASE("A space listens at one unix socket, which nobody else has", "[spaces]") {
   Main main;
   const TemporaryDirectory directory;

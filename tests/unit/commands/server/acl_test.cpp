@@ -96,6 +96,19 @@ TEST_CASE("A client is refused what its user may not do, from the next request o
   CHECK_FALSE(anna->has(server::kClientRestricted));
 }
 
+TEST_CASE("EXEC does not publish to a channel that the user has lost meanwhile", "[acl]") {
+  GuardedServer server;
+  TestClient root(server);
+  Anna anna(server, "+@all allchannels");
+  anna.run("MULTI");
+  CHECK(anna.run("PUBLISH news 1") == kQueued);
+  root.run("ACL SETUSER anna resetchannels");
+  CHECK(anna.run("EXEC") ==
+        array({error("NOPERM ACLs rules changed between the moment the transaction was accumulated "
+                     "and the EXEC call. This command is no longer allowed for the following "
+                     "reason: no permission to access one of the channels used as arguments")}));
+}
+
 TEST_CASE("A transaction is refused when it is queued, and again when rules have changed",
           "[acl]") {
   GuardedServer server;
