@@ -57,6 +57,7 @@ TEST_CASE("A word that stands where another must be is followed by no options", 
   const Seen xreadgroup("GROUP group [CLAIM idle]@8.4.0 STREAMS key", "redis 8.0");
   CHECK(xreadgroup.uses({"GROUP", "g", "CLAIM", "1", "STREAMS", "k"}));
   CHECK_FALSE(xreadgroup.uses({"GROUPS", "g", "CLAIM", "1", "STREAMS", "k"}));
+  CHECK_FALSE(xreadgroup.uses({"CLAIM", "1", "STREAMS", "k"}));
 }
 
 TEST_CASE("Where the later words were all that could follow, the arity says it", "[emulation]") {
