@@ -30,7 +30,8 @@ build_in() {
   log=$(mktemp)
   if [ ! -f "$directory/build.ninja" ]; then
     rm -rf "$directory"
-    CXX="$LATCHKEY_CCACHE ${CXX:-g++}" CC="$LATCHKEY_CCACHE ${CC:-cc}" meson setup "$directory" -Dtests=enabled "$@" >"$log" 2>&1 || { cat "$log"; rm -f "$log"; return 1; }
+    CXX="$LATCHKEY_CCACHE ${CXX:-g++}" CC="$LATCHKEY_CCACHE ${CC:-cc}" meson setup "$directory" -Dtests=enabled "$@" >"$log" 2>&1 ||
+      { cat "$log"; rm -f "$log"; return 1; }
   fi
   ninja -C "$directory" ${LATCHKEY_TARGETS:-} >"$log" 2>&1 || { tail -60 "$log"; rm -f "$log"; return 1; }
   rm -f "$log"

@@ -157,7 +157,7 @@ Listener::Listener(Loop& loop, int socket, Connection::Kind kind, Purpose purpos
       }) {}
 
 Listener::~Listener() {
-  if (watcher_ && port() != 0) loop_.listening_ended(port());
+  if (watcher_ && kind_ == Connection::Kind::kTcp) loop_.listening_ended(ip_of_socket(), port());
   watcher_.reset();
   ::close(socket_);
   if (!path_.empty()) unlink(path_.c_str());
@@ -167,7 +167,7 @@ int Listener::listen(int backlog) {
   if (::listen(socket_, backlog) != 0) return errno;
   watcher_.emplace(loop_, socket_, [this] { accept(); });
   watcher_->start();
-  if (port() != 0) loop_.listening_began(port());
+  if (kind_ == Connection::Kind::kTcp) loop_.listening_began(ip_of_socket(), port());
   return 0;
 }
 
@@ -204,6 +204,16 @@ int Listener::port() const {
   return address.ss_family == AF_INET6
              ? ntohs(reinterpret_cast<const sockaddr_in6*>(&address)->sin6_port)
              : ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
+}
+
+std::string Listener::ip_of_socket() const {
+  sockaddr_storage address{};
+  socklen_t size = sizeof(address);
+  char text[INET6_ADDRSTRLEN] = "";
+  if (getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size) != 0) return {};
+  getnameinfo(reinterpret_cast<const sockaddr*>(&address), size, text, sizeof(text), nullptr, 0,
+              NI_NUMERICHOST);
+  return text;
 }
 
 void Listener::prepare_connections(int keepalive_seconds) {

@@ -72,6 +72,8 @@ class Listener {
   Listener(Loop& loop, int socket, Connection::Kind kind, Purpose purpose);
   // An errno, or 0.
   int listen(int backlog);
+  // The address of a TCP socket, "::" for all of them.
+  std::string ip_of_socket() const;
   void accept();
   void cannot_accept(int code);
 

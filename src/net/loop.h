@@ -7,6 +7,8 @@
 #include <functional>
 #include <memory>
 #include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/buffer_pool.h"
@@ -70,10 +72,14 @@ class Loop {
   // Null without I/O threads.
   ThreadedIo* threaded_io() { return threaded_io_.get(); }
 
-  // Whether a Listener of this loop listens at this TCP port. A listener says so to it.
-  bool listens_at(int port) const { return listening_ports_.contains(port); }
-  void listening_began(int port) { listening_ports_.insert(port); }
-  void listening_ended(int port) { listening_ports_.extract(port); }
+  // Whether a Listener of this loop accepts connections to this IP address of the machine and TCP
+  // port. A listener says where it listens: "0.0.0.0" and "::" are all addresses.
+  bool listens_at(const std::string& ip, int port) const {
+    const char* const all = ip.find(':') == ip.npos ? "0.0.0.0" : "::";
+    return listening_.contains({port, ip}) || listening_.contains({port, all});
+  }
+  void listening_began(const std::string& ip, int port) { listening_.emplace(port, ip); }
+  void listening_ended(const std::string& ip, int port) { listening_.extract({port, ip}); }
 
   uv_loop_s* handle() { return loop_.get(); }
   base::BufferPool& buffer_pool() { return buffer_pool_; }
@@ -109,8 +115,8 @@ class Loop {
   std::vector<BeforeWait*> before_wait_;  // null: gone, or called, since the last turn
   bool turning_ = false;
   int output_holds_ = 0;
-  std::vector<Connection*> held_;  // null: closed meanwhile
-  std::multiset<int> listening_ports_;
+  std::vector<Connection*> held_;                         // null: closed meanwhile
+  std::multiset<std::pair<int, std::string>> listening_;  // ports and addresses
   std::unique_ptr<uv_loop_s> loop_;
   std::unique_ptr<Hooks> hooks_;
   std::unique_ptr<ThreadedIo> threaded_io_;

@@ -173,8 +173,9 @@ Migration::Peer* Migration::peer_for(CommandContext& ctx, const MigrationOrder& 
   if (socket == nullptr)
     return ctx.refuse("IOERR error or timeout connecting to the client", nullptr);
   // A server, or a space, of this process cannot reply while it is waited for.
-  const int port = socket->port_of_this_machine();
-  if (port != 0 && ctx.server.loop() != nullptr && ctx.server.loop()->listens_at(port))
+  const auto place = socket->place_at_this_machine();
+  if (place && ctx.server.loop() != nullptr &&
+      ctx.server.loop()->listens_at(place->ip, place->port))
     return ctx.refuse(
         "ERR MIGRATE cannot send keys to a server of the same process. DUMP and RESTORE can",
         nullptr);

@@ -9,7 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
+#include <cstdlib>
 #include <limits>
 #include <utility>
 
@@ -47,24 +47,24 @@ PeerSocket::~PeerSocket() {
   close(descriptor_);
 }
 
-int PeerSocket::port_of_this_machine() const {
-  sockaddr_storage here{};
-  sockaddr_storage there{};
-  socklen_t size_here = sizeof here;
-  socklen_t size_there = sizeof there;
-  if (getsockname(descriptor_, reinterpret_cast<sockaddr*>(&here), &size_here) != 0 ||
-      getpeername(descriptor_, reinterpret_cast<sockaddr*>(&there), &size_there) != 0)
-    return 0;
-  if (there.ss_family == AF_INET6) {
-    const auto& own = reinterpret_cast<const sockaddr_in6&>(here);
-    const auto& peer = reinterpret_cast<const sockaddr_in6&>(there);
-    return std::memcmp(&own.sin6_addr, &peer.sin6_addr, sizeof(in6_addr)) == 0
-               ? ntohs(peer.sin6_port)
-               : 0;
-  }
-  const auto& own = reinterpret_cast<const sockaddr_in&>(here);
-  const auto& peer = reinterpret_cast<const sockaddr_in&>(there);
-  return own.sin_addr.s_addr == peer.sin_addr.s_addr ? ntohs(peer.sin_port) : 0;
+std::optional<PeerSocket::Place> PeerSocket::place_at_this_machine() const {
+  // Of either end of the connection.
+  const auto place_of = [this](auto get_name) -> std::optional<Place> {
+    sockaddr_storage address{};
+    socklen_t size = sizeof address;
+    char ip[INET6_ADDRSTRLEN] = "";
+    char port[6] = "";
+    auto* const generic = reinterpret_cast<sockaddr*>(&address);
+    if (get_name(descriptor_, generic, &size) != 0 ||
+        getnameinfo(generic, size, ip, sizeof ip, port, sizeof port,
+                    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+      return std::nullopt;
+    return Place{ip, std::atoi(port)};
+  };
+  const auto here = place_of(getsockname);
+  auto there = place_of(getpeername);
+  if (!here || !there || here->ip != there->ip) return std::nullopt;
+  return there;
 }
 
 bool PeerSocket::wait(short events, int64_t timeout_ms) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -28,8 +29,13 @@ class PeerSocket {
   // The line is without its end.
   bool read_line(std::string* line, int64_t timeout_ms);
   bool timed_out() const { return timed_out_; }
-  // The port that it is connected to at this machine; 0 at another one.
-  int port_of_this_machine() const;
+  // The address and port that it is connected to, when both ends have the same address: then it is
+  // one of this machine's. Nothing otherwise.
+  struct Place {
+    std::string ip;
+    int port;
+  };
+  std::optional<Place> place_at_this_machine() const;
 
  private:
   explicit PeerSocket(int descriptor) : descriptor_(descriptor) {}

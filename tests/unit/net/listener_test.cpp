@@ -150,6 +150,23 @@ TEST_CASE("A socket in a directory that is not there is told as such", "[net]") 
   CHECK(Opened((directory.path() / "socket").string(), 0).error.empty());
 }
 
+TEST_CASE("A loop knows at which addresses it listens", "[listener]") {
+  net::Loop loop;
+  auto one = net::Listener::tcp(loop, "127.0.0.1", 0, 1, closes_each());
+  auto all = net::Listener::tcp(loop, "*", 0, 1, closes_each());
+  REQUIRE(one);
+  REQUIRE(all);
+  const int port = (*one)->port();
+  const int port_of_all = (*all)->port();
+  CHECK(loop.listens_at("127.0.0.1", port));
+  CHECK_FALSE(loop.listens_at("127.0.0.2", port));
+  CHECK_FALSE(loop.listens_at("127.0.0.1", 1));
+  CHECK(loop.listens_at("127.0.0.2", port_of_all));
+  CHECK_FALSE(loop.listens_at("::1", port_of_all));
+  one->reset();
+  CHECK_FALSE(loop.listens_at("127.0.0.1", port));
+}
+
 TEST_CASE("A listening socket is marked, where that is permitted", "[listener]") {
   net::Loop loop;
   const auto listener = net::Listener::tcp(loop, "127.0.0.1", 0, 1, closes_each());
