@@ -193,9 +193,9 @@ class RequestReader {
   std::string error_;
 };
 
-class Checker {
+class AofChecker {
  public:
-  explicit Checker(const Wanted& wanted) : wanted_(wanted) {}
+  explicit AofChecker(const Wanted& wanted) : wanted_(wanted) {}
 
   bool check_old_style(const std::string& path) {
     say("Start checking Old-Style AOF");
@@ -220,7 +220,7 @@ class Checker {
   int64_t line_ = 1;
 };
 
-bool Checker::begins_with_rdb(const std::string& path) {
+bool AofChecker::begins_with_rdb(const std::string& path) {
   constexpr size_t kMinRdb = 8;
   const base::Descriptor file(path, O_RDONLY);
   char bytes[kRdbSignatureBytes];
@@ -229,7 +229,7 @@ bool Checker::begins_with_rdb(const std::string& path) {
          begins_like_rdb({bytes, sizeof bytes});
 }
 
-bool Checker::check_multi_part(const std::string& path) {
+bool AofChecker::check_multi_part(const std::string& path) {
   say("Start checking Multi Part AOF");
   AofManifest manifest("");
   const auto parsed = manifest.parse(base::read_file(path).value_or(""));
@@ -266,7 +266,7 @@ bool Checker::check_multi_part(const std::string& path) {
   return true;
 }
 
-bool Checker::check(const File& file) {
+bool AofChecker::check(const File& file) {
   switch (examine(file)) {
     case Outcome::kValid:
       say("%s %s is valid", file.kind.c_str(), file.name.c_str());
@@ -288,7 +288,7 @@ bool Checker::check(const File& file) {
   return false;
 }
 
-Outcome Checker::examine(const File& file) {
+Outcome AofChecker::examine(const File& file) {
   const base::Descriptor descriptor(file.path, O_RDONLY);
   if (!descriptor.is_open()) {
     say("Cannot open file %s: %s, aborting...", file.path.c_str(), strerror(errno));
@@ -325,8 +325,8 @@ Outcome Checker::examine(const File& file) {
   return read_requests(file, reader, source, *size);
 }
 
-Outcome Checker::read_requests(const File& file, RequestReader& reader, ByteSource& source,
-                               uint64_t size) {
+Outcome AofChecker::read_requests(const File& file, RequestReader& reader, ByteSource& source,
+                                  uint64_t size) {
   uint64_t valid = reader.offset();
   for (;;) {
     if (!reader.in_transaction()) valid = reader.offset();
@@ -353,8 +353,8 @@ Outcome Checker::read_requests(const File& file, RequestReader& reader, ByteSour
   return conclude(file, size, valid);
 }
 
-std::optional<Outcome> Checker::heed_annotation(const File& file, const std::string& text,
-                                                uint64_t offset) {
+std::optional<Outcome> AofChecker::heed_annotation(const File& file, const std::string& text,
+                                                   uint64_t offset) {
   if (!wanted_.timestamp || !text.starts_with(kTimestamp)) return std::nullopt;
   char* end = nullptr;
   errno = 0;
@@ -383,7 +383,7 @@ std::optional<Outcome> Checker::heed_annotation(const File& file, const std::str
   return Outcome::kTruncated;
 }
 
-Outcome Checker::conclude(const File& file, uint64_t size, uint64_t valid) {
+Outcome AofChecker::conclude(const File& file, uint64_t size, uint64_t valid) {
   const uint64_t rest = size - valid;
   if (wanted_.timestamp && rest == 0) {
     say("Truncate nothing in AOF %s to timestamp %ld", file.name.c_str(), *wanted_.timestamp);
@@ -398,7 +398,7 @@ Outcome Checker::conclude(const File& file, uint64_t size, uint64_t valid) {
   return Outcome::kRefused;
 }
 
-Outcome Checker::ask_and_cut(const File& file, uint64_t size, uint64_t valid) {
+Outcome AofChecker::ask_and_cut(const File& file, uint64_t size, uint64_t valid) {
   if (!file.is_last) {
     say("Failed to truncate AOF %s because it is not the last file", file.name.c_str());
     return Outcome::kRefused;
@@ -465,8 +465,8 @@ int run_check_aof(std::span<const std::string> arguments) {
   }
   const std::string& path = arguments.back();
   if (!is_readable(path)) return 1;
-  Checker checker(wanted);
-  const bool well = !Checker::begins_with_rdb(path) && is_manifest(path)
+  AofChecker checker(wanted);
+  const bool well = !AofChecker::begins_with_rdb(path) && is_manifest(path)
                         ? checker.check_multi_part(path)
                         : checker.check_old_style(path);
   return well ? 0 : 1;

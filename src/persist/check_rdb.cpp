@@ -23,9 +23,9 @@ namespace latchkey::persist {
 
 namespace {
 
-class Checker final : private RdbFileHandler {
+class RdbChecker final : private RdbFileHandler {
  public:
-  Checker(ByteSource& source, int64_t now_ms, const CheckOutput& output)
+  RdbChecker(ByteSource& source, int64_t now_ms, const CheckOutput& output)
       : reader_(source), now_ms_(now_ms), output_(output) {
     source.enable_checksum();
   }
@@ -103,7 +103,7 @@ class Checker final : private RdbFileHandler {
   uint64_t element_expires_ = 0;
 };
 
-bool Checker::module_aux_begins(uint64_t module) {
+bool RdbChecker::module_aux_begins(uint64_t module) {
   uint64_t when;
   if (!reader_.length(&when) || !reader_.length(&when)) return false;
   info("MODULE AUX for: " + module_name(module));
@@ -112,7 +112,7 @@ bool Checker::module_aux_begins(uint64_t module) {
 
 // --- Keys ---------------------------------------------------------------------------------------
 
-bool Checker::key_begins(uint8_t type) {
+bool RdbChecker::key_begins(uint8_t type) {
   if (!is_rdb_type(type)) return unknown_opcode_read(type);
   type_ = type;
   step_ = "read-key";
@@ -134,7 +134,7 @@ bool Checker::key_begins(uint8_t type) {
   return true;
 }
 
-bool Checker::check_value(uint8_t type) {
+bool RdbChecker::check_value(uint8_t type) {
   LoadedValue loaded;
   const ModuleType* module = nullptr;
   uint64_t id = 0;
@@ -161,7 +161,7 @@ bool Checker::check_value(uint8_t type) {
   return true;
 }
 
-bool Checker::checksum_read(uint64_t stored, uint64_t computed) {
+bool RdbChecker::checksum_read(uint64_t stored, uint64_t computed) {
   if (stored == 0) {
     info("RDB file was saved with checksum disabled: no check performed.");
     return true;
@@ -173,7 +173,7 @@ bool Checker::checksum_read(uint64_t stored, uint64_t computed) {
 
 // --- The report ---------------------------------------------------------------------------------
 
-void Checker::show_error() {
+void RdbChecker::show_error() {
   const uint64_t offset = reader_.source().offset();
   std::string reason = problem_;
   if (reason.empty()) {
@@ -193,7 +193,7 @@ void Checker::show_error() {
   }
 }
 
-void Checker::show_figures() {
+void RdbChecker::show_figures() {
   output_("[info] " + std::to_string(keys_) + " keys read");
   output_("[info] " + std::to_string(expires_) + " expires");
   output_("[info] " + std::to_string(expired_) + " already expired");
@@ -223,7 +223,7 @@ bool check_rdb(const std::string& path, int64_t now_ms, const CheckOutput& outpu
                             server::ProgressUnit::kBytes, file.size().value_or(0),
                             base::SystemClock().monotonic_us());
   const auto watch = show_progress(source, progress, 0);
-  const bool is_intact = Checker(source, now_ms, output).check();
+  const bool is_intact = RdbChecker(source, now_ms, output).check();
   if (end != nullptr) *end = source.offset();
   return is_intact;
 }

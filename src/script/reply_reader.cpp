@@ -13,7 +13,7 @@ namespace latchkey::script {
 namespace {
 
 // Stack slots of one level of nesting.
-constexpr int kSlots = 4;
+constexpr int kSlotsToRead = 4;
 
 class Reader {
  public:
@@ -21,7 +21,7 @@ class Reader {
       : lua_(lua), at_(bytes.data()), end_(bytes.data() + bytes.size()) {}
 
   void push() {
-    luaL_checkstack(lua_, kSlots, "reply nested too deeply");
+    luaL_checkstack(lua_, kSlotsToRead, "reply nested too deeply");
     LK_ASSERT(at_ < end_);
     const char type = *at_++;
     switch (type) {

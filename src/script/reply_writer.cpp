@@ -14,7 +14,7 @@ namespace latchkey::script {
 namespace {
 
 // Stack slots of one level of nesting.
-constexpr int kSlots = 3;
+constexpr int kSlotsToWrite = 3;
 constexpr size_t kVerbatimFormatSize = 3;
 
 std::string one_line(std::string_view text) {
@@ -34,7 +34,7 @@ class Writer {
 
   // Pops the value on top of the stack and writes it.
   void write() {
-    if (lua_checkstack(lua_, kSlots) == 0 || !Interpreter::of(lua_).has_stack()) {
+    if (lua_checkstack(lua_, kSlotsToWrite) == 0 || !Interpreter::of(lua_).has_stack()) {
       reply_.error("ERR reached lua stack limit");
       lua_pop(lua_, 1);
       return;

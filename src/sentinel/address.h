@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/port.h"
+
 namespace latchkey::sentinel {
 
 struct Address {
@@ -30,7 +32,7 @@ bool is_ip(const std::string& text);
 
 // True for 0 .. 65535.
 constexpr bool is_port(int64_t port) {
-  return port >= 0 && port <= 65535;
+  return port >= 0 && port <= base::kLastPort;
 }
 
 }  // namespace latchkey::sentinel

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/port.h"
 #include "base/text/number.h"
 #include "sentinel/hello.h"
 
@@ -28,7 +29,7 @@ std::optional<int64_t> number_within(std::string_view text, int64_t least, int64
 }
 
 std::optional<int> port_of(std::string_view text) {
-  const auto port = number_within(text, 1, 65535);
+  const auto port = number_within(text, 1, base::kLastPort);
   return port ? std::optional(static_cast<int>(*port)) : std::nullopt;
 }
 

@@ -19,7 +19,6 @@ using namespace server;
 
 namespace {
 
-constexpr size_t kFirstArgument = 2;
 constexpr int64_t kMaxInteger = std::numeric_limits<int64_t>::max();
 
 // Reads a selector that reaches to the end of the request. False when an error has been sent.

@@ -22,8 +22,6 @@ using base::SettableClock;
 
 namespace {
 
-constexpr size_t kFirstArgument = 2;
-
 std::string_view name_of(SettableClock::Mode mode) {
   switch (mode) {
     case SettableClock::Mode::kFrozen:

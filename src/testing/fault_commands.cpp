@@ -21,7 +21,6 @@ using namespace server;
 
 namespace {
 
-constexpr size_t kFirstArgument = 2;
 // Of what is given to FAULT ADD, so that faults stay small.
 constexpr size_t kMaxWords = 512;
 constexpr size_t kMaxWordBytes = 1024;

@@ -17,7 +17,7 @@ constexpr size_t kMaxPatternBytes = 1024;
 // COMMANDs of one selector.
 constexpr size_t kMaxCommands = 128;
 // What an error shows of a word.
-constexpr size_t kMaxShownBytes = 128;
+constexpr size_t kMaxShownNameBytes = 128;
 
 const Command& container_of(const Command& command) {
   return command.parent != nullptr ? *command.parent : command;
@@ -94,7 +94,7 @@ bool Selector::may_be_given(CommandContext& ctx, bool is_given, std::string_view
 }
 
 bool Selector::read_command(CommandContext& ctx, std::string_view name) {
-  const std::string shown(name.substr(0, kMaxShownBytes));
+  const std::string shown(name.substr(0, kMaxShownNameBytes));
   if (name.starts_with('@')) {
     const uint32_t category = acl_category_named(name.substr(1));
     if (category == 0) ctx.reply.error("ERR unknown category '" + shown + "'");

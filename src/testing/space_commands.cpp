@@ -25,8 +25,6 @@ using namespace server;
 
 namespace {
 
-constexpr size_t kFirstArgument = 2;
-
 // Null, with the error sent, when the process has no spaces.
 Spaces* spaces_of(CommandContext& ctx) {
   Spaces* const spaces = ctx.server.find_layer<Spaces>();

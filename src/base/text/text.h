@@ -1,10 +1,15 @@
-// ASCII text compared without regard to case or locale, as for the protocol's keywords.
+// ASCII text without regard to locale, and compared without regard to case, as for the protocol's
+// keywords.
 #pragma once
 
 #include <string>
 #include <string_view>
 
 namespace latchkey::base {
+
+constexpr bool is_digit(char byte) {
+  return byte >= '0' && byte <= '9';
+}
 
 constexpr char lower_case(char byte) {
   return byte >= 'A' && byte <= 'Z' ? static_cast<char>(byte + ('a' - 'A')) : byte;

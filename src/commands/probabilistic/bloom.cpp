@@ -358,25 +358,24 @@ void bf_loadchunk(CommandContext& ctx) {
 }
 
 constexpr const char* kOneItem = "O(K), K being the number of hashes of all layers";
-constexpr const char* kItems =
+constexpr const char* kItemsAndHashes =
     "O(N*K), N being the number of items and K the number of hashes of all layers";
 constexpr const char* kOfBytes = "O(N), N being the size of the part in bytes";
-constexpr CommandExtras kExtras = {.module = "bf"};
 constexpr CommandExtras kNotCached = {.tips = "dont_cache", .module = "bf"};
 
 constexpr CommandRow kBloomFilterRows[] = {
     {"BF.ADD", bf_add, "key item", kWrite | kDenyOom | kModule, keys(1).rw(), kAclBloom,
      Group::kModule, "8.0.0", kOneItem,
-     "Adds an item to a Bloom filter. Creates the filter if the key doesn't exist.", kExtras},
+     "Adds an item to a Bloom filter. Creates the filter if the key doesn't exist.", kOfFilters},
     {"BF.CARD", bf_card, "key", kReadOnly | kModule | kFast, keys(1).ro(), kAclBloom,
      Group::kModule, "8.0.0", "O(1)",
-     "Returns the number of items that were added to a Bloom filter.", kExtras},
+     "Returns the number of items that were added to a Bloom filter.", kOfFilters},
     {"BF.DEBUG", bf_debug, "key", kReadOnly | kModule | kFast, keys(1).ro(), kAclBloom,
      Group::kModule, "8.0.0", "O(N), N being the number of layers",
      "Describes the layers of a Bloom filter.", kNotCached},
     {"BF.EXISTS", bf_exists, "key item", kReadOnly | kModule | kFast, keys(1).ro(), kAclBloom,
      Group::kModule, "8.0.0", kOneItem,
-     "Determines whether an item may have been added to a Bloom filter.", kExtras},
+     "Determines whether an item may have been added to a Bloom filter.", kOfFilters},
     {"BF.INFO", bf_info, "key [single_value=CAPACITY|SIZE|FILTERS|ITEMS|EXPANSION]",
      kReadOnly | kModule | kFast, keys(1).ro(), kAclBloom, Group::kModule, "8.0.0",
      "O(N), N being the number of layers", "Returns one or all figures of a Bloom filter.",
@@ -384,23 +383,23 @@ constexpr CommandRow kBloomFilterRows[] = {
     {"BF.INSERT", bf_insert,
      "key [CAPACITY capacity:integer] [ERROR error:double] [EXPANSION expansion:integer] "
      "[NOCREATE] [NONSCALING] ITEMS item...",
-     kWrite | kDenyOom | kModule, keys(1).rw(), kAclBloom, Group::kModule, "8.0.0", kItems,
+     kWrite | kDenyOom | kModule, keys(1).rw(), kAclBloom, Group::kModule, "8.0.0", kItemsAndHashes,
      "Adds items to a Bloom filter. Creates the filter, with the given properties, if the key "
      "doesn't exist.",
-     kExtras},
+     kOfFilters},
     {"BF.LOADCHUNK", bf_loadchunk, "key iterator:integer data", kWrite | kDenyOom | kModule,
      keys(1).rw(), kAclBloom, Group::kModule, "8.0.0", kOfBytes,
-     "Restores a part of a Bloom filter that BF.SCANDUMP gave.", kExtras},
+     "Restores a part of a Bloom filter that BF.SCANDUMP gave.", kOfFilters},
     {"BF.MADD", bf_madd, "key item...", kWrite | kDenyOom | kModule, keys(1).rw(), kAclBloom,
-     Group::kModule, "8.0.0", kItems,
-     "Adds items to a Bloom filter. Creates the filter if the key doesn't exist.", kExtras},
+     Group::kModule, "8.0.0", kItemsAndHashes,
+     "Adds items to a Bloom filter. Creates the filter if the key doesn't exist.", kOfFilters},
     {"BF.MEXISTS", bf_mexists, "key item...", kReadOnly | kModule | kFast, keys(1).ro(), kAclBloom,
-     Group::kModule, "8.0.0", kItems,
-     "Determines whether items may have been added to a Bloom filter.", kExtras},
+     Group::kModule, "8.0.0", kItemsAndHashes,
+     "Determines whether items may have been added to a Bloom filter.", kOfFilters},
     {"BF.RESERVE", bf_reserve,
      "key error_rate:double capacity:integer [EXPANSION expansion:integer] [NONSCALING]",
      kWrite | kDenyOom | kModule, keys(1).rw(), kAclBloom, Group::kModule, "8.0.0", "O(1)",
-     "Creates an empty Bloom filter.", kExtras},
+     "Creates an empty Bloom filter.", kOfFilters},
     {"BF.SCANDUMP", bf_scandump, "key iterator:integer", kReadOnly | kModule | kFast, keys(1).rw(),
      kAclBloom, Group::kModule, "8.0.0", kOfBytes, "Returns a part of a Bloom filter, to save it.",
      kNotCached},

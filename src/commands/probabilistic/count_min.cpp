@@ -180,14 +180,14 @@ void cms_merge(CommandContext& ctx) {
   ctx.reply.ok();
 }
 
-constexpr const char* kItems = "O(N*D), N being the number of items and D the depth of the sketch";
-constexpr CommandExtras kExtras = {.module = "bf"};
+constexpr const char* kItemsAndDepth =
+    "O(N*D), N being the number of items and D the depth of the sketch";
 
 constexpr CommandRow kCountMinSketchRows[] = {
     {"CMS.INCRBY", cms_incrby, "key {items=item increment:integer}...", kWrite | kDenyOom | kModule,
-     keys(1).rw(), kAclCountMin, Group::kModule, "8.0.0", kItems,
+     keys(1).rw(), kAclCountMin, Group::kModule, "8.0.0", kItemsAndDepth,
      "Counts items in a count-min sketch, each by its increment, and returns the new estimates.",
-     kExtras},
+     kOfFilters},
     {"CMS.INFO",
      cms_info,
      "key",
@@ -201,17 +201,18 @@ constexpr CommandRow kCountMinSketchRows[] = {
      {.tips = "dont_cache", .module = "bf"}},
     {"CMS.INITBYDIM", cms_initbydim, "key width:integer depth:integer",
      kWrite | kDenyOom | kModule | kFast, keys(1).rw(), kAclCountMin, Group::kModule, "8.0.0",
-     "O(1)", "Creates a count-min sketch of the given dimensions.", kExtras},
+     "O(1)", "Creates a count-min sketch of the given dimensions.", kOfFilters},
     {"CMS.INITBYPROB", cms_initbyprob, "key error:double probability:double",
      kWrite | kDenyOom | kModule | kFast, keys(1).rw(), kAclCountMin, Group::kModule, "8.0.0",
-     "O(1)", "Creates a count-min sketch whose estimates are as exact as is asked for.", kExtras},
+     "O(1)", "Creates a count-min sketch whose estimates are as exact as is asked for.",
+     kOfFilters},
     {"CMS.MERGE", cms_merge, "key numKeys:integer source... [WEIGHTS weight:double...]",
      kWrite | kDenyOom | kModule, keys(1).rw(), kAclCountMin, Group::kModule, "8.0.0",
      "O(N*W*D), N being the number of sketches, W their width and D their depth",
-     "Makes a count-min sketch the weighted sum of others of the same dimensions.", kExtras},
+     "Makes a count-min sketch the weighted sum of others of the same dimensions.", kOfFilters},
     {"CMS.QUERY", cms_query, "key item...", kReadOnly | kModule, keys(1).ro(), kAclCountMin,
-     Group::kModule, "8.0.0", kItems,
-     "Returns how often items were counted, as a count-min sketch estimates it.", kExtras},
+     Group::kModule, "8.0.0", kItemsAndDepth,
+     "Returns how often items were counted, as a count-min sketch estimates it.", kOfFilters},
 };
 
 }  // namespace

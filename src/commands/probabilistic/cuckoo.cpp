@@ -295,60 +295,60 @@ void cf_loadchunk(CommandContext& ctx) {
 }
 
 constexpr const char* kOneItem = "O(K), K being the number of layers";
-constexpr const char* kItems = "O(N*K), N being the number of items and K the number of layers";
+constexpr const char* kItemsAndLayers =
+    "O(N*K), N being the number of items and K the number of layers";
 constexpr const char* kAddOne = "O(K+I), K being the number of layers and I the most iterations";
 constexpr const char* kAddItems =
     "O(N*(K+I)), N being the number of items, K the number of layers and I the most iterations";
 constexpr const char* kOfBytes = "O(N), N being the size of the part in bytes";
-constexpr CommandExtras kExtras = {.module = "bf"};
 constexpr CommandExtras kNotCached = {.tips = "dont_cache", .module = "bf"};
 
 constexpr CommandRow kCuckooFilterRows[] = {
     {"CF.ADD", cf_add, "key item", kWrite | kDenyOom | kModule, keys(1).rw(), kAclCuckoo,
      Group::kModule, "8.0.0", kAddOne,
-     "Adds an item to a cuckoo filter. Creates the filter if the key doesn't exist.", kExtras},
+     "Adds an item to a cuckoo filter. Creates the filter if the key doesn't exist.", kOfFilters},
     {"CF.ADDNX", cf_addnx, "key item", kWrite | kDenyOom | kModule, keys(1).rw(), kAclCuckoo,
      Group::kModule, "8.0.0", kAddOne,
      "Adds an item to a cuckoo filter only if the filter doesn't contain it. Creates the filter if "
      "the key doesn't exist.",
-     kExtras},
+     kOfFilters},
     {"CF.COMPACT", cf_compact, "[_...]", kReadOnly | kModule | kFast,
      keys(1).rw().access().update(), kAclCuckoo, Group::kModule, "8.0.0",
      "O(N*K), N being the number of slots and K the number of layers",
-     "Moves the items of a cuckoo filter to as few layers as hold them.", kExtras},
+     "Moves the items of a cuckoo filter to as few layers as hold them.", kOfFilters},
     {"CF.COUNT", cf_count, "key item", kReadOnly | kModule | kFast, keys(1).ro(), kAclCuckoo,
      Group::kModule, "8.0.0", kOneItem,
-     "Returns how often an item may have been added to a cuckoo filter.", kExtras},
+     "Returns how often an item may have been added to a cuckoo filter.", kOfFilters},
     {"CF.DEBUG", cf_debug, "key", kReadOnly | kModule | kFast, keys(1).ro(), kAclCuckoo,
      Group::kModule, "8.0.0", "O(1)", "Describes a cuckoo filter.", kNotCached},
     {"CF.DEL", cf_del, "key item", kWrite | kModule | kFast, keys(1).rw(), kAclCuckoo,
-     Group::kModule, "8.0.0", kOneItem, "Removes an item from a cuckoo filter once.", kExtras},
+     Group::kModule, "8.0.0", kOneItem, "Removes an item from a cuckoo filter once.", kOfFilters},
     {"CF.EXISTS", cf_exists, "key item", kReadOnly | kModule | kFast, keys(1).ro(), kAclCuckoo,
      Group::kModule, "8.0.0", kOneItem,
-     "Determines whether an item may have been added to a cuckoo filter.", kExtras},
+     "Determines whether an item may have been added to a cuckoo filter.", kOfFilters},
     {"CF.INFO", cf_info, "key", kReadOnly | kModule | kFast, keys(1).ro(), kAclCuckoo,
      Group::kModule, "8.0.0", "O(1)", "Returns the figures of a cuckoo filter.", kNotCached},
     {"CF.INSERT", cf_insert, "key [CAPACITY capacity:integer] [NOCREATE] ITEMS item...",
      kWrite | kDenyOom | kModule, keys(1).rw(), kAclCuckoo, Group::kModule, "8.0.0", kAddItems,
      "Adds items to a cuckoo filter. Creates the filter, with the given capacity, if the key "
      "doesn't exist.",
-     kExtras},
+     kOfFilters},
     {"CF.INSERTNX", cf_insertnx, "key [CAPACITY capacity:integer] [NOCREATE] ITEMS item...",
      kWrite | kDenyOom | kModule, keys(1).rw(), kAclCuckoo, Group::kModule, "8.0.0", kAddItems,
      "Adds those items to a cuckoo filter that it doesn't contain. Creates the filter, with the "
      "given capacity, if the key doesn't exist.",
-     kExtras},
+     kOfFilters},
     {"CF.LOADCHUNK", cf_loadchunk, "key iterator:integer data", kWrite | kDenyOom | kModule,
      keys(1).rw(), kAclCuckoo, Group::kModule, "8.0.0", kOfBytes,
-     "Restores a part of a cuckoo filter that CF.SCANDUMP gave.", kExtras},
+     "Restores a part of a cuckoo filter that CF.SCANDUMP gave.", kOfFilters},
     {"CF.MEXISTS", cf_mexists, "key item...", kReadOnly | kModule | kFast, keys(1).ro(), kAclCuckoo,
-     Group::kModule, "8.0.0", kItems,
-     "Determines whether items may have been added to a cuckoo filter.", kExtras},
+     Group::kModule, "8.0.0", kItemsAndLayers,
+     "Determines whether items may have been added to a cuckoo filter.", kOfFilters},
     {"CF.RESERVE", cf_reserve,
      "key capacity:integer [BUCKETSIZE bucketsize:integer] [MAXITERATIONS maxiterations:integer] "
      "[EXPANSION expansion:integer]",
      kWrite | kDenyOom | kModule, keys(1).rw(), kAclCuckoo, Group::kModule, "8.0.0", "O(1)",
-     "Creates an empty cuckoo filter.", kExtras},
+     "Creates an empty cuckoo filter.", kOfFilters},
     {"CF.SCANDUMP", cf_scandump, "key iterator:integer", kReadOnly | kModule | kFast, keys(1).rw(),
      kAclCuckoo, Group::kModule, "8.0.0", kOfBytes,
      "Returns a part of a cuckoo filter, to save it.", kNotCached},

@@ -289,30 +289,29 @@ constexpr const char* kOfNumbers =
     "O(N*C), N being the number of arguments and C the number of centroids";
 constexpr uint32_t kWrites = kWrite | kDenyOom | kModule;
 constexpr uint32_t kReads = kReadOnly | kModule | kFast;
-constexpr CommandExtras kExtras = {.module = "bf"};
 
 constexpr CommandRow kTDigestRows[] = {
     {"TDIGEST.ADD", tdigest_add, "key value:double...", kWrites, keys(1).rw(), kAclTDigest,
      Group::kModule, "8.0.0",
      "O(N*log(C)), N being the number of observations and C the number of centroids",
-     "Adds observations to a t-digest.", kExtras},
+     "Adds observations to a t-digest.", kOfFilters},
     {"TDIGEST.BYRANK", tdigest_byrank, "key rank:double...", kReads, keys(1).ro(), kAclTDigest,
      Group::kModule, "8.0.0", kOfNumbers,
      "Returns the numbers that have the given ranks among the observations of a t-digest, counted "
      "from the least.",
-     kExtras},
+     kOfFilters},
     {"TDIGEST.BYREVRANK", tdigest_byrevrank, "key reverse_rank:double...", kReads, keys(1).ro(),
      kAclTDigest, Group::kModule, "8.0.0", kOfNumbers,
      "Returns the numbers that have the given ranks among the observations of a t-digest, counted "
      "from the greatest.",
-     kExtras},
+     kOfFilters},
     {"TDIGEST.CDF", tdigest_cdf, "key value:double...", kReads, keys(1).ro(), kAclTDigest,
      Group::kModule, "8.0.0", kOfNumbers,
      "Returns for each number the fraction of the observations of a t-digest that are below it.",
-     kExtras},
+     kOfFilters},
     {"TDIGEST.CREATE", tdigest_create, "key [COMPRESSION compression:integer] [_...]",
      kWrites | kFast, keys(1).rw(), kAclTDigest, Group::kModule, "8.0.0", "O(1)",
-     "Creates an empty t-digest.", kExtras},
+     "Creates an empty t-digest.", kOfFilters},
     {"TDIGEST.INFO",
      tdigest_info,
      "key",
@@ -325,32 +324,32 @@ constexpr CommandRow kTDigestRows[] = {
      "Returns the figures of a t-digest.",
      {.tips = "dont_cache", .module = "bf"}},
     {"TDIGEST.MAX", tdigest_max, "key", kReads, keys(1).ro(), kAclTDigest, Group::kModule, "8.0.0",
-     "O(1)", "Returns the greatest observation of a t-digest.", kExtras},
+     "O(1)", "Returns the greatest observation of a t-digest.", kOfFilters},
     {"TDIGEST.MERGE", tdigest_merge,
      "destination-key:key numkeys:integer source-key:key...#1 [COMPRESSION compression:integer] "
      "[OVERRIDE] [_...]",
      kWrites, keys(1).rw() + counted_keys(2).ro(), kAclTDigest, Group::kModule, "8.0.0",
      "O(N*C*log(C)), N being the number of t-digests and C the number of centroids of each",
-     "Merges t-digests into one.", kExtras},
+     "Merges t-digests into one.", kOfFilters},
     {"TDIGEST.MIN", tdigest_min, "key", kReads, keys(1).ro(), kAclTDigest, Group::kModule, "8.0.0",
-     "O(1)", "Returns the least observation of a t-digest.", kExtras},
+     "O(1)", "Returns the least observation of a t-digest.", kOfFilters},
     {"TDIGEST.QUANTILE", tdigest_quantile, "key quantile:double...", kReads, keys(1).ro(),
      kAclTDigest, Group::kModule, "8.0.0", kOfNumbers,
      "Returns for each fraction the number below which that fraction of the observations of a "
      "t-digest lies.",
-     kExtras},
+     kOfFilters},
     {"TDIGEST.RANK", tdigest_rank, "key value:double...", kReads, keys(1).ro(), kAclTDigest,
      Group::kModule, "8.0.0", kOfNumbers,
-     "Returns for each number how many observations of a t-digest are below it.", kExtras},
+     "Returns for each number how many observations of a t-digest are below it.", kOfFilters},
     {"TDIGEST.RESET", tdigest_reset, "key", kWrites | kFast, keys(1).rw(), kAclTDigest,
-     Group::kModule, "8.0.0", "O(1)", "Removes all observations of a t-digest.", kExtras},
+     Group::kModule, "8.0.0", "O(1)", "Removes all observations of a t-digest.", kOfFilters},
     {"TDIGEST.REVRANK", tdigest_revrank, "key value:double...", kReads, keys(1).ro(), kAclTDigest,
      Group::kModule, "8.0.0", kOfNumbers,
-     "Returns for each number how many observations of a t-digest are above it.", kExtras},
+     "Returns for each number how many observations of a t-digest are above it.", kOfFilters},
     {"TDIGEST.TRIMMED_MEAN", tdigest_trimmed_mean,
      "key low_cut_quantile:double high_cut_quantile:double", kReadOnly | kModule, keys(1).ro(),
      kAclTDigest, Group::kModule, "8.0.0", "O(C), C being the number of centroids",
-     "Returns the mean of the observations of a t-digest between two quantiles.", kExtras},
+     "Returns the mean of the observations of a t-digest between two quantiles.", kOfFilters},
 };
 
 }  // namespace

@@ -161,12 +161,11 @@ void topk_info(CommandContext& ctx) {
   ctx.reply.number(list->shape().decay);
 }
 
-constexpr CommandExtras kExtras = {.module = "bf"};
-
 constexpr CommandRow kTopKRows[] = {
     {"TOPK.ADD", topk_add, "key item...", kWrite | kDenyOom | kModule, keys(1).rw(), kAclTopK,
      Group::kModule, "8.0.0", "O(N*(D + log(K))), N being the number of items and D the depth",
-     "Counts items once in a top-k list, and returns those that left the list for them.", kExtras},
+     "Counts items once in a top-k list, and returns those that left the list for them.",
+     kOfFilters},
     {"TOPK.COUNT",
      topk_count,
      "key item...",
@@ -183,20 +182,20 @@ constexpr CommandRow kTopKRows[] = {
      "O(N*(D*I + log(K))), N being the number of items, D the depth and I the greatest increment",
      "Counts items in a top-k list, each by its increment, and returns those that left the list "
      "for them.",
-     kExtras},
+     kOfFilters},
     {"TOPK.INFO", topk_info, "key", kReadOnly | kModule | kFast, keys(1).ro(), kAclTopK,
      Group::kModule, "8.0.0", "O(1)", "Returns the dimensions and the decay of a top-k list.",
-     kExtras},
+     kOfFilters},
     {"TOPK.LIST", topk_list, "key [WITHCOUNT] [_...]", kReadOnly | kModule, keys(1).ro(), kAclTopK,
      Group::kModule, "8.0.0", "O(K*log(K))",
-     "Returns the items of a top-k list, those with the greatest counts first.", kExtras},
+     "Returns the items of a top-k list, those with the greatest counts first.", kOfFilters},
     {"TOPK.QUERY", topk_query, "key item...", kReadOnly | kModule, keys(1).ro(), kAclTopK,
      Group::kModule, "8.0.0", "O(N), N being the number of items",
-     "Determines whether items are in a top-k list.", kExtras},
+     "Determines whether items are in a top-k list.", kOfFilters},
     {"TOPK.RESERVE", topk_reserve,
      "key topk:integer [params=width:integer depth:integer decay:double] [_...]",
      kWrite | kDenyOom | kModule | kFast, keys(1).rw(), kAclTopK, Group::kModule, "8.0.0", "O(1)",
-     "Creates an empty top-k list.", kExtras},
+     "Creates an empty top-k list.", kOfFilters},
 };
 
 }  // namespace

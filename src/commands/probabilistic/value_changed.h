@@ -1,9 +1,12 @@
-// A step that all commands of filters and sketches share.
+// What all commands of filters and sketches share.
 #pragma once
 
 #include "server/command/command_context.h"
 
 namespace latchkey::commands {
+
+// They are of one module.
+inline constexpr server::CommandExtras kOfFilters = {.module = "bf"};
 
 // Records a change of the value at the command's key. The reference's module causes no
 // notifications by it.

@@ -17,8 +17,6 @@ using namespace server;
 
 namespace {
 
-constexpr size_t kFirstArgument = 2;
-
 void config_get(CommandContext& ctx) {
   const auto found = ctx.server.config().get(ctx.args.subspan(kFirstArgument));
   ctx.reply.map(found.size());

@@ -31,8 +31,6 @@ using namespace server;
 
 namespace {
 
-constexpr size_t kFirstArgument = 2;
-
 void debug_sleep(CommandContext& ctx) {
   const double seconds = std::strtod(std::string(ctx.args[kFirstArgument]).c_str(), nullptr);
   if (seconds > 0) {

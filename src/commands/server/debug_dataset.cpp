@@ -24,8 +24,6 @@ using store::Keyspace;
 
 namespace {
 
-constexpr size_t kFirstArgument = 2;
-
 // Finds the named key, even if it has expired, without marking it as used; replies with an error if
 // there is none.
 KeyRef find_key(CommandContext& ctx) {

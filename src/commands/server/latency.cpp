@@ -19,8 +19,6 @@ using namespace server;
 
 namespace {
 
-constexpr size_t kFirstArgument = 2;
-
 void latency_doctor(CommandContext& ctx) {
   ctx.reply.verbatim("txt", diagnose_latency(ctx.server.latency_monitor(), ctx.server.settings()));
 }

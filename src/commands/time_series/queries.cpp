@@ -425,7 +425,7 @@ void ts_querylabels(CommandContext& ctx) {
   for (const std::string_view name : names) ctx.reply.bulk(name);
 }
 
-constexpr CommandRow kRows[] = {
+constexpr CommandRow kQueryRows[] = {
     {"TS.MGET",
      ts_mget,
      "[LATEST] [labels=WITHLABELS|SELECTED_LABELS label...] FILTER filterExpr...",
@@ -497,7 +497,7 @@ constexpr CommandRow kRows[] = {
 }  // namespace
 
 std::span<const CommandRow> time_series_query_rows() {
-  return kRows;
+  return kQueryRows;
 }
 
 }  // namespace latchkey::commands

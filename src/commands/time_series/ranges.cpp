@@ -153,7 +153,7 @@ void ts_nrevrange(CommandContext& ctx) {
   nrange(ctx, true);
 }
 
-constexpr CommandRow kRows[] = {
+constexpr CommandRow kRangeRows[] = {
     {"TS.NRANGE",
      ts_nrange,
      "numkeys key... fromTimestamp toTimestamp [LATEST] [FILTER_BY_TS ts:integer...] "
@@ -213,7 +213,7 @@ constexpr CommandRow kRows[] = {
 }  // namespace
 
 std::span<const CommandRow> time_series_range_rows() {
-  return kRows;
+  return kRangeRows;
 }
 
 }  // namespace latchkey::commands

@@ -90,7 +90,7 @@ void ts_deleterule(CommandContext& ctx) {
   ctx.reply.ok();
 }
 
-constexpr CommandRow kRows[] = {
+constexpr CommandRow kRuleRows[] = {
     {"TS.CREATERULE",
      ts_createrule,
      "sourceKey destKey AGGREGATION aggregator bucketDuration:integer "
@@ -119,7 +119,7 @@ constexpr CommandRow kRows[] = {
 }  // namespace
 
 std::span<const CommandRow> time_series_rule_rows() {
-  return kRows;
+  return kRuleRows;
 }
 
 }  // namespace latchkey::commands

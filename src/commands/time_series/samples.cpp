@@ -346,7 +346,7 @@ void ts_read(CommandContext& ctx) {
   reply_rows(ctx, *series, query, static_cast<size_t>(request.most));
 }
 
-constexpr CommandRow kRows[] = {
+constexpr CommandRow kSampleRows[] = {
     {"TS.ADD",
      ts_add,
      "key timestamp value:double [RETENTION retentionPeriod:integer] [ENCODING "
@@ -443,7 +443,7 @@ constexpr CommandRow kRows[] = {
 }  // namespace
 
 std::span<const CommandRow> time_series_sample_rows() {
-  return kRows;
+  return kSampleRows;
 }
 
 }  // namespace latchkey::commands

@@ -139,7 +139,7 @@ void ts_info(CommandContext& ctx) {
   reply_chunks(ctx, *series);
 }
 
-constexpr CommandRow kRows[] = {
+constexpr CommandRow kSeriesRows[] = {
     {"TS.ALTER",
      ts_alter,
      "key [RETENTION retentionPeriod:integer] [CHUNK_SIZE size:integer] [DUPLICATE_POLICY "
@@ -184,7 +184,7 @@ constexpr CommandRow kRows[] = {
 
 std::span<const CommandRow> time_series_rows() {
   static const std::vector<CommandRow> all = [] {
-    std::vector<CommandRow> rows(std::begin(kRows), std::end(kRows));
+    std::vector<CommandRow> rows(std::begin(kSeriesRows), std::end(kSeriesRows));
     for (const auto& more : {time_series_query_rows(), time_series_range_rows(),
                              time_series_rule_rows(), time_series_sample_rows()})
       rows.insert(rows.end(), more.begin(), more.end());

@@ -16,7 +16,7 @@ namespace {
 constexpr unsigned kFirstVersion = 1;
 constexpr unsigned kWithOptions = 2;
 constexpr unsigned kWithExpansion = 4;
-constexpr unsigned kLastVersion = 4;
+constexpr unsigned kLastBloomVersion = 4;
 constexpr uint64_t kExpansionBefore = 2;
 
 bool read_layer(ModuleReader& reader, BloomFilter& filter) {
@@ -84,7 +84,7 @@ void write_bloom_filter(RdbWriter& rdb, const store::Value& value) {
 ReadResult read_bloom_filter(RdbReader& rdb, store::Environment&, unsigned version,
                              LoadedValue* loaded) {
   ModuleReader reader(rdb, "A Bloom filter");
-  if (version < kFirstVersion || version > kLastVersion) {
+  if (version < kFirstVersion || version > kLastBloomVersion) {
     reader.fail("is of a version that is not known");
     return ReadResult::kFailed;
   }

@@ -14,7 +14,7 @@ using store::CuckooFilter;
 namespace {
 
 constexpr unsigned kWithShape = 4;
-constexpr unsigned kLastVersion = 4;
+constexpr unsigned kLastCuckooVersion = 4;
 
 // What filters were like before version 4.
 constexpr uint64_t kOldBucketSize = 2;
@@ -83,7 +83,7 @@ void write_cuckoo_filter(RdbWriter& rdb, const store::Value& value) {
 ReadResult read_cuckoo_filter(RdbReader& rdb, store::Environment&, unsigned version,
                               LoadedValue* loaded) {
   ModuleReader reader(rdb, "A cuckoo filter");
-  if (version > kLastVersion) {
+  if (version > kLastCuckooVersion) {
     reader.fail("is of a version that is not known");
     return ReadResult::kFailed;
   }

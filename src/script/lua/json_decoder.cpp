@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <lua.hpp>
 
+#include "base/text/text.h"
 #include "script/lua/interpreter.h"
 #include "script/lua/lua_json.h"
 #include "script/lua/lua_text.h"
@@ -18,15 +19,11 @@ namespace {
 // Elements for which a table has room when it is made; it grows from there.
 constexpr int kUsualSize = 4;
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
 // Whether strtod accepts the number although JSON does not.
 bool is_beyond_json(const char* text) {
   if (*text == '+') return true;
   if (*text == '-') ++text;
-  if (*text == '0') return text[1] == 'x' || text[1] == 'X' || is_digit(text[1]);
+  if (*text == '0') return text[1] == 'x' || text[1] == 'X' || base::is_digit(text[1]);
   return ::strncasecmp(text, "inf", 3) == 0 || ::strncasecmp(text, "nan", 3) == 0;
 }
 
@@ -36,8 +33,8 @@ int32_t hex4(const char* text) {
   for (int i = 0; i < 4; ++i) {
     const char c = text[i];
     const char lower = static_cast<char>(c | 0x20);
-    if (!is_digit(c) && !(lower >= 'a' && lower <= 'f')) return -1;
-    code = code * 16 + (is_digit(c) ? c - '0' : lower - 'a' + 10);
+    if (!base::is_digit(c) && !(lower >= 'a' && lower <= 'f')) return -1;
+    code = code * 16 + (base::is_digit(c) ? c - '0' : lower - 'a' + 10);
   }
   return code;
 }
@@ -73,9 +70,9 @@ const char* read_plain_number(const char* begin, const char* end, double* number
   constexpr int kExactDigits = 15;
   int64_t integer = 0;
   const char* at = digits;
-  while (at - digits < kExactDigits && is_digit(*at)) integer = integer * 10 + (*at++ - '0');
+  while (at - digits < kExactDigits && base::is_digit(*at)) integer = integer * 10 + (*at++ - '0');
   if (at == digits || (*at | 0x20) == 'x') return nullptr;
-  if (!is_digit(*at) && *at != '.' && (*at | 0x20) != 'e') {
+  if (!base::is_digit(*at) && *at != '.' && (*at | 0x20) != 'e') {
     *number = digits == begin ? static_cast<double>(integer) : -static_cast<double>(integer);
     return at;
   }
@@ -167,7 +164,7 @@ void JsonDecoder::advance() {
     default:
       break;
   }
-  if (is_digit(c) || c == '-') {
+  if (base::is_digit(c) || c == '-') {
     if (!options_.decode_invalid_numbers && is_beyond_json(text_.data() + next_))
       return fail_token(next_, "invalid number");
     return read_number();

@@ -7,6 +7,7 @@
 #include <lua.hpp>
 #include <string_view>
 
+#include "base/text/text.h"
 #include "script/lua/lua_numbers.h"
 #include "script/lua/lua_text.h"
 
@@ -27,16 +28,12 @@ struct Conversion {
   char letter = 0;
 };
 
-bool is_digit(char byte) {
-  return byte >= '0' && byte <= '9';
-}
-
 // Reads the conversion after a percent sign; raises Lua errors.
 Conversion read_conversion(lua_State* lua, std::string_view format, size_t* at) {
   size_t end = *at;
   const auto skip_digits = [&] {
     constexpr size_t kMax = 2;
-    for (size_t i = 0; i < kMax && end < format.size() && is_digit(format[end]); ++i) ++end;
+    for (size_t i = 0; i < kMax && end < format.size() && base::is_digit(format[end]); ++i) ++end;
   };
   while (end < format.size() && kFlags.find(format[end]) != std::string_view::npos) ++end;
   if (end - *at > kFlags.size()) luaL_error(lua, "invalid format (repeated flags)");
@@ -47,7 +44,7 @@ Conversion read_conversion(lua_State* lua, std::string_view format, size_t* at) 
     ++end;
     skip_digits();
   }
-  if (end < format.size() && is_digit(format[end]))
+  if (end < format.size() && base::is_digit(format[end]))
     luaL_error(lua, "invalid format (width or precision too long)");
   conversion.text[0] = '%';
   std::memcpy(conversion.text + 1, format.data() + *at, end - *at);

@@ -8,6 +8,7 @@
 #include <new>
 #include <string_view>
 
+#include "base/text/text.h"
 #include "script/lua/interpreter.h"
 #include "script/lua/lua_numbers.h"
 #include "script/lua/lua_text.h"
@@ -110,10 +111,6 @@ bool is_in_class(unsigned char c, unsigned char letter) {
   const LetterMeaning meaning = kLetterMeanings[letter];
   if (meaning.classes == 0) return c == letter;
   return ((kClassesOfCharacters[c] & meaning.classes) != 0) != meaning.negated;
-}
-
-bool is_digit(char c) {
-  return is_between(c, '0', '9');
 }
 
 // --- Matching -----------------------------------------------------------------------------------
@@ -282,7 +279,7 @@ const char* Matcher::match(const char* place, const char* pattern) {
         if (is_last) return place == end_ ? place : nullptr;
         break;
       case kEscape:
-        if (!is_last && (pattern[1] == 'b' || pattern[1] == 'f' || is_digit(pattern[1]))) {
+        if (!is_last && (pattern[1] == 'b' || pattern[1] == 'f' || base::is_digit(pattern[1]))) {
           place = match_special(place, &pattern);
           if (place == nullptr) return nullptr;
           continue;
@@ -532,7 +529,7 @@ void add_replacement(lua_State* lua, luaL_Buffer* out, Matcher& matcher, const c
     }
     // At the end of the string this is its null character, as in Lua 5.1.
     const char next = replacement.data()[++i];
-    if (!is_digit(next)) {
+    if (!base::is_digit(next)) {
       luaL_addchar(out, next);
     } else if (next == '0') {
       luaL_addlstring(out, from, static_cast<size_t>(to - from));

@@ -7,6 +7,7 @@
 #include <lua.hpp>
 #include <string_view>
 
+#include "base/text/text.h"
 #include "script/lua/lua_numbers.h"
 #include "script/lua/lua_text.h"
 
@@ -39,8 +40,7 @@ class Format {
   bool set(char letter);
 
  private:
-  static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-  bool has_number() const { return is_digit(*next_); }
+  bool has_number() const { return base::is_digit(*next_); }
   int number(int default_value);
   size_t size_of(char letter);
 

@@ -3,15 +3,14 @@
 #include <algorithm>
 #include <string>
 
+#include "base/text/text.h"
+
 namespace latchkey::script {
 
 namespace {
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 bool is_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' ||
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || base::is_digit(c) || c == '_' ||
          static_cast<unsigned char>(c) >= 0x80;
 }
 bool is_space(char c) {
@@ -42,7 +41,7 @@ class Scanner {
 
   LuaToken::Kind scan() {
     const char c = peek();
-    if (is_digit(c) || (c == '.' && is_digit(peek(1)))) return scan_number();
+    if (base::is_digit(c) || (c == '.' && base::is_digit(peek(1)))) return scan_number();
     if (is_word(c)) {
       while (is_word(peek())) ++at_;
       return LuaToken::Kind::kName;

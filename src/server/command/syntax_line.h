@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/assert.h"
+#include "base/text/text.h"
 
 namespace latchkey::server {
 
@@ -30,14 +31,13 @@ class SyntaxLexer {
   explicit constexpr SyntaxLexer(std::string_view line) : rest_(line) {}
 
  protected:
-  static constexpr bool is_digit(char byte) { return byte >= '0' && byte <= '9'; }
   static constexpr bool is_name_start(char byte) { return byte >= 'a' && byte <= 'z'; }
   static constexpr bool is_name_byte(char byte) {
-    return is_name_start(byte) || (byte >= 'A' && byte <= 'Z') || is_digit(byte) || byte == '-' ||
-           byte == '_';
+    return is_name_start(byte) || (byte >= 'A' && byte <= 'Z') || base::is_digit(byte) ||
+           byte == '-' || byte == '_';
   }
   static constexpr bool is_token_word_byte(char byte) {
-    return (byte >= 'A' && byte <= 'Z') || is_digit(byte) || byte == '-' || byte == '_';
+    return (byte >= 'A' && byte <= 'Z') || base::is_digit(byte) || byte == '-' || byte == '_';
   }
   static constexpr bool is_token_symbol(char byte) {
     return byte == '=' || byte == '~' || byte == '*' || byte == '$';
@@ -45,7 +45,7 @@ class SyntaxLexer {
   static constexpr bool is_token_start(char byte) {
     return (byte >= 'A' && byte <= 'Z') || is_token_symbol(byte) || byte == '"';
   }
-  static constexpr bool is_version_byte(char byte) { return is_digit(byte) || byte == '.'; }
+  static constexpr bool is_version_byte(char byte) { return base::is_digit(byte) || byte == '.'; }
 
   constexpr char peek() const { return rest_.empty() ? '\0' : rest_.front(); }
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/port.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
 #include "server/config/cluster_shutdown.h"
@@ -27,7 +28,6 @@ constexpr int kSlowestHz = 1;
 constexpr int kFastestHz = 500;
 constexpr int64_t kSmallestBacklogBytes = 16 * 1024;
 constexpr unsigned kMaxPermissions = 0777;
-constexpr int64_t kLastPort = 65535;
 
 std::string join(const std::vector<std::string>& words) {
   std::string joined;
@@ -103,7 +103,7 @@ Directive rdma_port_directive() {
   return special(
       "rdma-port", kOfValkey,
       [](DirectiveArguments arguments, DirectiveContext& context) -> Result<> {
-        auto port = parse_whole(arguments[0], 0, kLastPort);
+        auto port = parse_whole(arguments[0], 0, base::kLastPort);
         if (!port) return port.failure();
         if (!context.from_file && *port != context.values.rdma_port) return fail(kNoRdma);
         context.values.rdma_port = static_cast<int>(*port);
@@ -459,7 +459,7 @@ Directive port_directive() {
           values.port_auto = true;
           return {};
         }
-        auto port = parse_whole(arguments[0], 0, kLastPort);
+        auto port = parse_whole(arguments[0], 0, base::kLastPort);
         if (!port) return port.failure();
         values.port = static_cast<int>(*port);
         values.port_auto = false;
@@ -498,7 +498,7 @@ Directive replicaof_directive() {
         std::string host;
         if (!base::equal_ignoring_case(arguments[0], "no") ||
             !base::equal_ignoring_case(arguments[1], "one")) {
-          if (!base::parse_int64(arguments[1], &port) || port < 0 || port > kLastPort) {
+          if (!base::parse_int64(arguments[1], &port) || port < 0 || port > base::kLastPort) {
             return fail("Invalid master port");
           }
           host = arguments[0];

@@ -7,18 +7,15 @@
 #include <vector>
 
 #include "base/text/number.h"
+#include "base/text/text.h"
 #include "store/json/json_text.h"
 
 namespace latchkey::store::json {
 
 namespace {
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
 int hex_value(char c) {
-  if (is_digit(c)) return c - '0';
+  if (base::is_digit(c)) return c - '0';
   const char lower = static_cast<char>(c | 0x20);
   return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
@@ -108,7 +105,7 @@ class Parser {
       case 'n':
         return word("null", Node(), node);
       default:
-        return *at_ == '-' || is_digit(*at_) ? number(node) : fail_at_next("expected value");
+        return *at_ == '-' || base::is_digit(*at_) ? number(node) : fail_at_next("expected value");
     }
   }
 
@@ -208,12 +205,12 @@ class Parser {
     const bool is_negative = *at_ == '-';
     if (is_negative) ++at_;
     if (at_ == end_) return fail("EOF while parsing a value");
-    if (!is_digit(*at_)) {
+    if (!base::is_digit(*at_)) {
       ++at_;
       return fail("invalid number");
     }
     const char* const digits = at_;
-    while (at_ != end_ && is_digit(*at_)) ++at_;
+    while (at_ != end_ && base::is_digit(*at_)) ++at_;
     if (*digits == '0' && at_ - digits > 1) {
       at_ = digits + 1;
       return fail_at_next("invalid number");
@@ -223,16 +220,16 @@ class Parser {
       is_integer = false;
       ++at_;
       if (at_ == end_) return fail_at_next("EOF while parsing a value");
-      if (!is_digit(*at_)) return fail_at_next("invalid number");
-      while (at_ != end_ && is_digit(*at_)) ++at_;
+      if (!base::is_digit(*at_)) return fail_at_next("invalid number");
+      while (at_ != end_ && base::is_digit(*at_)) ++at_;
     }
     if (at_ != end_ && (*at_ | 0x20) == 'e') {
       is_integer = false;
       ++at_;
       if (at_ != end_ && (*at_ == '+' || *at_ == '-')) ++at_;
       if (at_ == end_) return fail("EOF while parsing a value");
-      if (!is_digit(*at_++)) return fail("invalid number");
-      while (at_ != end_ && is_digit(*at_)) ++at_;
+      if (!base::is_digit(*at_++)) return fail("invalid number");
+      while (at_ != end_ && base::is_digit(*at_)) ++at_;
     }
     if (is_integer && integer({digits, static_cast<size_t>(at_ - digits)}, is_negative, node))
       return true;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text/number.h"
+#include "base/text/text.h"
 
 namespace latchkey::store::json {
 
@@ -39,14 +40,11 @@ constexpr std::string_view kExpectedJunctionBehindPath = "and, or, '..'";
 // Conditions within conditions.
 constexpr size_t kMaxNesting = 256;
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
 bool is_name_character(char c) {
   constexpr std::string_view kSigns = "#$%+-/:^_`~";
   const char lower = static_cast<char>(c | 0x20);
-  return is_digit(c) || (lower >= 'a' && lower <= 'z') || kSigns.find(c) != std::string_view::npos;
+  return base::is_digit(c) || (lower >= 'a' && lower <= 'z') ||
+         kSigns.find(c) != std::string_view::npos;
 }
 
 class Parser {
@@ -230,7 +228,7 @@ class Parser {
     const bool is_negative = take('-');
     const size_t digits = at_;
     if (!take('0')) {
-      while (at_ < text_.size() && is_digit(text_[at_])) ++at_;
+      while (at_ < text_.size() && base::is_digit(text_[at_])) ++at_;
     }
     if (at_ == digits) {
       at_ = first;
@@ -370,9 +368,9 @@ class Parser {
     int64_t ignored;
     if (!number(&ignored)) return false;
     bool is_integer = true;
-    if (at_ + 1 < text_.size() && text_[at_] == '.' && is_digit(text_[at_ + 1])) {
+    if (at_ + 1 < text_.size() && text_[at_] == '.' && base::is_digit(text_[at_ + 1])) {
       is_integer = false;
-      for (++at_; at_ < text_.size() && is_digit(text_[at_]); ++at_) {
+      for (++at_; at_ < text_.size() && base::is_digit(text_[at_]); ++at_) {
       }
     }
     const std::string_view text = text_.substr(first, at_ - first);

@@ -9,6 +9,8 @@ namespace latchkey::store::json {
 
 namespace {
 
+using Operator = Condition::Operator;
+
 bool visit_paths(const Path& path, const Node& start, const Node& root, WalkBudget& budget,
                  const Found& found);
 
@@ -73,7 +75,6 @@ class Evaluator {
       : element_(element), root_(root), budget_(budget) {}
 
   bool is_true(const Condition& condition) const {
-    using Operator = Condition::Operator;
     switch (condition.what) {
       case Operator::kAnd:
       case Operator::kOr:
@@ -114,7 +115,6 @@ class Evaluator {
   // Whether it holds for any value of one side with any of the other; kUnequal when no two are
   // equal.
   bool holds(const Condition& condition) const {
-    using Operator = Condition::Operator;
     const bool is_negated = condition.what == Operator::kUnequal;
     const TermValues right = values(condition.right);
     for (const Node* a : values(condition.left)) {
@@ -126,8 +126,7 @@ class Evaluator {
     return is_negated;
   }
 
-  static bool holds(Condition::Operator what, Order order) {
-    using Operator = Condition::Operator;
+  static bool holds(Operator what, Order order) {
     switch (what) {
       case Operator::kLess:
         return order == Order::kLess;

@@ -10,7 +10,8 @@ namespace latchkey::store {
 namespace {
 
 // Size of a std::map node: the pair, three pointers and a colour.
-constexpr size_t kMapNodeBytes = sizeof(StreamGroup::Consumers::value_type) + 4 * sizeof(void*);
+constexpr size_t kConsumerNodeBytes =
+    sizeof(StreamGroup::Consumers::value_type) + 4 * sizeof(void*);
 
 bool is_earlier(const PendingEntry* a, const PendingEntry* b) {
   return a->turn() < b->turn();
@@ -177,8 +178,8 @@ size_t StreamGroup::memory_usage() const {
   if (released_ != nullptr) bytes += sizeof(StreamConsumer) + released_->pending.memory_usage();
   if (order_ != nullptr) bytes += sizeof(DeliveryOrder) + order_->memory_usage();
   for (const auto& [name, consumer] : consumers_) {
-    bytes +=
-        kMapNodeBytes + 2 * name.size() + sizeof(StreamConsumer) + consumer->pending.memory_usage();
+    bytes += kConsumerNodeBytes + 2 * name.size() + sizeof(StreamConsumer) +
+             consumer->pending.memory_usage();
   }
   return bytes;
 }
