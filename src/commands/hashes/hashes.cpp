@@ -140,12 +140,10 @@ void hmget(CommandContext& ctx) {
   if (hash == nullptr) return;
   ctx.reply.array(fields.size());
   char scratch[Hash::kScratch];
-  // A request may name one large field thousands of times.
-  constexpr size_t kLarge = 4096;
   for (const std::string_view field : fields) {
     const auto value = hash->get(field, scratch);
     reply_text_or_null(ctx, value);
-    if (value && value->size() >= kLarge && reply_is_lost(ctx.client)) return;
+    if (value && reply_is_lost_after(ctx.client, value->size())) return;
   }
 }
 

@@ -5,6 +5,7 @@
 #include "commands/groups.h"
 #include "commands/keys/expiration.h"
 #include "commands/keys/key_batch.h"
+#include "server/client/output_limits.h"
 #include "server/command/command_context.h"
 #include "server/server.h"
 
@@ -20,12 +21,12 @@ void mget(CommandContext& ctx) {
   ctx.reply.array(ctx.args.size() - 1);
   for_each_key_of_batch(ctx.db, ctx.args, 1, 1, [&](size_t position, uint64_t hash) {
     const KeyRef ref = ctx.db.find_hashed(ctx.args[position], hash);
-    if (ref && ref->is_string()) {
-      reply_string(ctx.reply, *ref);
-    } else {
+    if (!ref || !ref->is_string()) {
       ctx.reply.null();
+      return true;
     }
-    return true;
+    reply_string(ctx.reply, *ref);
+    return !ref->is_blob() || !reply_is_lost_after(ctx.client, ref->blob()->size());
   });
 }
 

@@ -1,6 +1,8 @@
 // client-output-buffer-limit: closes clients that do not read their replies.
 #pragma once
 
+#include <cstddef>
+
 namespace latchkey::server {
 
 class Client;
@@ -17,5 +19,11 @@ bool may_be_sent_more(Client& client);
 // True when the client will be closed for the size of the reply that is being made. Commands whose
 // replies can grow without limit check this and stop.
 bool reply_is_lost(const Client& client);
+// The same, asked only after a value large enough for it to matter: a request may name one value
+// thousands of times.
+inline bool reply_is_lost_after(const Client& client, size_t value_bytes) {
+  constexpr size_t kLarge = 4096;
+  return value_bytes >= kLarge && reply_is_lost(client);
+}
 
 }  // namespace latchkey::server

@@ -23,9 +23,9 @@ StreamProducers::StreamProducers(const StreamProducers& other)
       most_each_(other.most_each_),
       added_(other.added_),
       repeated_(other.repeated_) {
-  for (const auto& [name, producer] : other.producers_) {
-    for (const auto* request : producer.order) restore(name, request->first, request->second);
-  }
+  std::string_view producer;
+  other.for_each([&](std::string_view name, size_t) { producer = name; },
+                 [&](std::string_view request, StreamId id) { restore(producer, request, id); });
 }
 
 void StreamProducers::set_limits(uint32_t duration_s, uint32_t most_each) {
@@ -44,13 +44,16 @@ std::optional<StreamId> StreamProducers::find(std::string_view producer, std::st
   const auto found = producers_.find(producer);
   if (found == producers_.end()) return std::nullopt;
   const auto id = found->second.ids.find(request);
-  if (id == found->second.ids.end() || is_over(id->second, now_ms)) return std::nullopt;
-  return id->second;
+  if (id == found->second.ids.end() || is_over(id->second.id, now_ms)) return std::nullopt;
+  return id->second.id;
 }
 
 void StreamProducers::add(std::string_view producer, std::string_view request, StreamId id,
                           int64_t now_ms) {
   forget_old(now_ms);
+  // So that what was added in the order of time needs no search when it comes again.
+  if (const auto found = producers_.find(producer); found != producers_.end())
+    forget_old_of(found->second, now_ms);
   restore(producer, request, id);
   ++added_;
 }
@@ -63,23 +66,33 @@ void StreamProducers::restore(std::string_view producer, std::string_view reques
 
 void StreamProducers::insert(Producer& producer, std::string_view request, StreamId id) {
   // It may be there and over.
-  if (const auto old = producer.ids.find(request); old != producer.ids.end()) {
-    std::erase(producer.order, &*old);
-    producer.ids.erase(old);
-  }
-  while (producer.order.size() >= most_each_) forget_oldest(producer);
-  producer.order.push_back(&*producer.ids.emplace(request, id).first);
+  if (const auto old = producer.ids.find(request); old != producer.ids.end()) forget(producer, old);
+  while (producer.ids.size() >= most_each_) forget_oldest(producer);
+  Named* added = &*producer.ids.emplace(request, Request{id}).first;
+  (producer.newest == nullptr ? producer.oldest : producer.newest->second.newer) = added;
+  producer.newest = added;
 }
 
 void StreamProducers::forget_oldest(Producer& producer) {
-  producer.ids.erase(producer.ids.find(producer.order.front()->first));
-  producer.order.pop_front();
+  const auto oldest = producer.ids.find(producer.oldest->first);
+  producer.oldest = producer.oldest->second.newer;
+  if (producer.oldest == nullptr) producer.newest = nullptr;
+  producer.ids.erase(oldest);
+}
+
+void StreamProducers::forget(Producer& producer, Requests::iterator request) {
+  if (&*request == producer.oldest) return forget_oldest(producer);
+  Named* before = producer.oldest;
+  while (before->second.newer != &*request) before = before->second.newer;
+  before->second.newer = request->second.newer;
+  if (producer.newest == &*request) producer.newest = before;
+  producer.ids.erase(request);
 }
 
 bool StreamProducers::forget_old_of(Producer& producer, int64_t now_ms) {
-  while (!producer.order.empty() && is_over(producer.order.front()->second, now_ms))
+  while (producer.oldest != nullptr && is_over(producer.oldest->second.id, now_ms))
     forget_oldest(producer);
-  return producer.order.empty();
+  return producer.oldest == nullptr;
 }
 
 void StreamProducers::forget_old(int64_t now_ms) {
@@ -95,9 +108,9 @@ void StreamProducers::forget_old(int64_t now_ms) {
 StreamProducers::Remembered StreamProducers::remembered(int64_t now_ms) const {
   Remembered remembered;
   for (const auto& [name, producer] : producers_) {
-    const auto valid = std::count_if(
-        producer.order.begin(), producer.order.end(),
-        [&](const Requests::value_type* request) { return !is_over(request->second, now_ms); });
+    const auto valid =
+        std::count_if(producer.ids.begin(), producer.ids.end(),
+                      [&](const Named& request) { return !is_over(request.second.id, now_ms); });
     if (valid == 0) continue;
     ++remembered.producers;
     remembered.requests += static_cast<size_t>(valid);
@@ -109,9 +122,8 @@ size_t StreamProducers::memory_usage() const {
   size_t bytes = 0;
   for (const auto& [name, producer] : producers_) {
     bytes += kMapNodeBytes + sizeof(Producers::value_type) + bytes_of(name);
-    for (const auto* request : producer.order)
-      bytes +=
-          kMapNodeBytes + sizeof(Requests::value_type) + bytes_of(request->first) + sizeof(request);
+    for (const Named& request : producer.ids)
+      bytes += kMapNodeBytes + sizeof(Named) + bytes_of(request.first);
   }
   return bytes;
 }

@@ -4,23 +4,23 @@
 // Request ids are names within their producer. A producer's newest `most_each` requests are
 // remembered, each for `duration_s` after the time in its entry's id:
 //
-//     producer "web-1":  order  r1, r2, r3 ...   (oldest first)
-//                        ids    r1 -> 5-0, r2 -> 5-1, r3 -> 9-0
+//     producer "web-1":  r1 -> 5-0, r2 -> 5-1, r3 -> 9-0   (each knows the next newer one)
 //
 // A request whose time has passed is as good as forgotten, whether or not its memory has been
 // freed; forget_old() frees some, and each addition calls it, so that what is remembered of a
 // stream that is written to stays in proportion to what is valid.
 //
-// Costs: O(log n) to find and add, with n requests of a producer and as many producers.
+// Costs: O(log n) to find and add, with n requests of a producer and as many producers; O(n) to
+// restore one that is remembered already.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "store/encoding/stream_id.h"
 
@@ -77,9 +77,10 @@ class StreamProducers {
   template <typename Begin, typename Each>
   void for_each(Begin&& begin, Each&& each) const {
     for (const auto& [name, producer] : producers_) {
-      begin(std::string_view(name), producer.order.size());
-      for (const auto* request : producer.order)
-        each(std::string_view(request->first), request->second);
+      begin(std::string_view(name), producer.ids.size());
+      for (const Named* request = producer.oldest; request != nullptr;
+           request = request->second.newer)
+        each(std::string_view(request->first), request->second.id);
     }
   }
   size_t producers() const { return producers_.size(); }
@@ -89,15 +90,25 @@ class StreamProducers {
   size_t memory_usage() const;
 
  private:
-  using Requests = std::map<std::string, StreamId, std::less<>>;
+  struct Request;
+  using Requests = std::map<std::string, Request, std::less<>>;
+  using Named = std::pair<const std::string, Request>;
+  struct Request {
+    StreamId id;
+    Named* newer = nullptr;
+  };
+  // `oldest` and `newest` are null without requests.
   struct Producer {
     Requests ids;
-    std::deque<const Requests::value_type*> order;
+    Named* oldest = nullptr;
+    Named* newest = nullptr;
   };
   using Producers = std::map<std::string, Producer, std::less<>>;
 
   bool is_over(StreamId id, int64_t now_ms) const;
+  // REQUIRES: there is one.
   void forget_oldest(Producer& producer);
+  void forget(Producer& producer, Requests::iterator request);
   // Frees what is over of the producer's requests; true when nothing is left.
   bool forget_old_of(Producer& producer, int64_t now_ms);
   // Looks at a few producers, others at each call.

@@ -36,3 +36,33 @@ TEST_CASE("A reply that its client will never get is not made to its end") {
   client.run_words({"CONFIG", "SET", "client-output-buffer-limit", "normal 0 0 0"});
   CHECK(size_of("KEYS *") > 2 * kLimit);
 }
+
+TEST_CASE("A reply that names one large value again and again is not made to its end either") {
+  constexpr size_t kLimit = 100'000;
+  constexpr size_t kValue = 5000;
+  ServerFixture server({commands::hash_rows(), commands::string_batch_rows(),
+                        commands::string_rows(), commands::list_rows(), commands::sort_rows(),
+                        commands::stream_rows(), commands::stream_read_rows()},
+                       "client-output-buffer-limit normal 100000 0 0\n");
+  TestClient client(server);
+  const std::string value(kValue, 'v');
+  client.run("SET k1 " + value);
+  client.run("HSET h f " + value);
+  client.run("XADD s 1-1 f " + value);
+  client.run("RPUSH l 1");
+
+  const auto repeated = [](std::string request, std::string_view word, std::string_view end = "") {
+    for (int i = 0; i < 200; ++i) request.append(" ").append(word);
+    return request.append(end);
+  };
+  std::string ids;
+  for (int i = 0; i < 200; ++i) ids += " 0";
+  for (const std::string& request :
+       {repeated("MGET", "k1"), repeated("HMGET h", "f"), repeated("XREAD STREAMS", "s", ids),
+        repeated("SORT l BY nosort", "GET k*")}) {
+    INFO(request.substr(0, 20));
+    const size_t bytes = client.run(request).size();
+    CHECK(bytes > kLimit - kValue);
+    CHECK(bytes < kLimit + 2 * kValue);
+  }
+}

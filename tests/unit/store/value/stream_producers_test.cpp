@@ -56,6 +56,27 @@ TEST_CASE("A request that is over and comes again is the newest", "[stream_reque
   CHECK(producers.added() == 0);
 }
 
+TEST_CASE("A request that comes again takes its place at the end from wherever it was",
+          "[stream_requests]") {
+  StreamProducers producers;
+  producers.set_limits(1, 4);
+  for (const char* request : {"a", "b", "c", "d"}) producers.restore("p", request, {1000, 0});
+  producers.restore("p", "b", {2000, 0});
+  CHECK(requests_of(producers) == Requests{{"a", 1000}, {"c", 1000}, {"d", 1000}, {"b", 2000}});
+  producers.restore("p", "b", {3000, 0});
+  CHECK(requests_of(producers) == Requests{{"a", 1000}, {"c", 1000}, {"d", 1000}, {"b", 3000}});
+  // What was added after it is found by later ones.
+  producers.restore("p", "e", {4000, 0});
+  producers.restore("p", "f", {4000, 0});
+  CHECK(requests_of(producers) == Requests{{"d", 1000}, {"b", 3000}, {"e", 4000}, {"f", 4000}});
+  // All are over, and the only one left is the first and the last.
+  producers.add("p", "d", {9000, 0}, 9000);
+  CHECK(requests_of(producers) == Requests{{"d", 9000}});
+  producers.restore("p", "d", {9500, 0});
+  producers.restore("p", "g", {9600, 0});
+  CHECK(requests_of(producers) == Requests{{"d", 9500}, {"g", 9600}});
+}
+
 TEST_CASE("Limits that stay the same forget nothing", "[stream_requests]") {
   StreamProducers producers;
   producers.set_limits(10, 20);
