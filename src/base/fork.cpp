@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 
 // Of AddressSanitizer's runtime; null in programs without it.
 namespace __lsan {
@@ -17,6 +18,7 @@ void StackDepotUnlockAll() __attribute__((weak));
 namespace latchkey::base {
 
 pid_t fork_process() {
+  std::signal(SIGCHLD, SIG_DFL);
   const bool lock_heap = __lsan::LockAllocator != nullptr && __lsan::UnlockAllocator != nullptr;
   const bool lock_stacks =
       __sanitizer::StackDepotLockAll != nullptr && __sanitizer::StackDepotUnlockAll != nullptr;

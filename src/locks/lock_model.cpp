@@ -744,7 +744,7 @@ void LockModel::check_held_long(Record& record, int64_t now_ms) {
   if (hold.deadline_ms < 0 || hold.holder->id == 0) return;
   const int64_t ttl_ms = hold.deadline_ms - hold.deadline_set_ms;
   const int64_t left_ms = hold.deadline_ms - now_ms;
-  if (left_ms * kShareLeft >= ttl_ms) return;
+  if (left_ms >= ttl_ms / kShareLeft) return;
   if (++record.long_holds < 2 || record.known_by == KnownBy::kNothing) return;
   add_finding(FindingKind::kHeldLong, record, hold.holder, now_ms,
               hold.holder->shown() + " released the lock " + duration(left_ms) +

@@ -21,7 +21,7 @@ constexpr int64_t kMinuteMs = 60 * base::kMsPerSecond;
 constexpr int64_t kHourMs = 60 * kMinuteMs;
 
 std::string tenths(int64_t value, int64_t unit, const char* name) {
-  const int64_t all = (value * 10 + unit / 2) / unit;
+  const int64_t all = value / unit * 10 + (value % unit * 10 + unit / 2) / unit;
   std::string text = std::to_string(all / 10);
   if (all % 10 != 0) text += "." + std::to_string(all % 10);
   return text + " " + name;
@@ -93,8 +93,7 @@ bool names_client(std::string_view field) {
     const bool dash = i == 8 || i == 13 || i == 18 || i == 23;
     if (dash ? field[i] != '-' : !is_hexadecimal(field[i])) return false;
   }
-  return std::all_of(field.begin() + kUuid + 1, field.end(),
-                     [](char c) { return c >= '0' && c <= '9'; });
+  return std::all_of(field.begin() + kUuid + 1, field.end(), base::is_digit);
 }
 
 std::optional<int64_t> time_stamp(std::string_view token, int64_t now_ms) {

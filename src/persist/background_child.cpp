@@ -34,6 +34,9 @@ constexpr double kMegabyte = 1024 * 1024;
 constexpr int kExitDone = 0;
 constexpr int kExitFailed = 1;
 constexpr int kExitKilled = 255;
+// What waitpid() would say of a child that has failed. It stands for a status that somebody else
+// has taken.
+constexpr int kStatusLost = kExitFailed << 8;
 
 // The logger of the child process; global because a signal handler needs it.
 std::atomic<base::Logger*> child_logger{nullptr};
@@ -237,9 +240,11 @@ void BackgroundChild::kill_and_wait() {
   if (!running()) return;
   kill();
   int status = 0;
-  while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
-  }
-  finish(status);
+  pid_t ended = 0;
+  do {
+    ended = waitpid(pid_, &status, 0);
+  } while (ended < 0 && errno == EINTR);
+  finish(ended == pid_ ? status : kStatusLost);
 }
 
 void BackgroundChild::poll() {
@@ -248,6 +253,7 @@ void BackgroundChild::poll() {
   int status = 0;
   const pid_t ended = waitpid(pid_, &status, WNOHANG);
   if (ended == pid_) finish(status);
+  if (ended < 0 && errno == ECHILD) finish(kStatusLost);
 }
 
 void BackgroundChild::read_report() {

@@ -57,8 +57,10 @@ void LoadingFigures::describe(int64_t now_us, PersistenceFigures* figures) const
   // One second until there is progress to extrapolate from.
   figures->loading_left_s = 1;
   if (elapsed_s > 0 && done_bytes > 0) {
-    figures->loading_left_s = static_cast<int64_t>(static_cast<uint64_t>(elapsed_s) *
-                                                   (total_bytes - done_bytes) / done_bytes);
+    // What comes from a master may have no size, or more than was announced.
+    const uint64_t left_bytes = total_bytes > done_bytes ? total_bytes - done_bytes : 1;
+    figures->loading_left_s =
+        static_cast<int64_t>(static_cast<uint64_t>(elapsed_s) * left_bytes / done_bytes);
   }
 }
 

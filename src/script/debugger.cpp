@@ -25,6 +25,7 @@ constexpr char kScriptChunk[] = "user_script";
 constexpr char kEvalChunk[] = "ldb_eval";
 constexpr char kAborted[] = "ERR script aborted for user request";
 constexpr char kMalformed[] = "ERR protocol error";
+constexpr char kEndlessAlone[] = "ERR timeout during Lua debugging with client closing connection";
 
 // Instructions between two checks of the clock, for scripts that do not reach another line.
 constexpr int kInstructions = 100'000;
@@ -87,7 +88,9 @@ int Debugger::hook_interval() {
 
 const char* Debugger::reached(lua_State* lua, lua_Debug* where) {
   lua_getinfo(lua, "Sl", where);
-  if (user_gone_ || std::string_view(where->short_src) != kScriptChunk) return nullptr;
+  // At each line from then on, so that no pcall() keeps it going.
+  if (user_gone_) return overruns() ? kEndlessAlone : nullptr;
+  if (std::string_view(where->short_src) != kScriptChunk) return nullptr;
   line_ = where->currentline;
   const std::string_view reason = reason_to_stop(where->event == LUA_HOOKLINE);
   if (reason.empty()) return nullptr;
@@ -107,10 +110,13 @@ std::string_view Debugger::reason_to_stop(bool at_line) {
     if (has_breakpoint(line_)) return "break point";
     return stepping_ ? "step over" : "";
   }
-  const server::Server& server = runner_.server();
+  return overruns() ? "timeout reached, infinite loop?" : "";
+}
+
+bool Debugger::overruns() const {
+  server::Server& server = runner_.server();
   const int64_t limit_us = int64_t{server.settings().busy_reply_threshold} * base::kUsPerMs;
-  const int64_t running_us = runner_.server().clock().monotonic_us() - running_since_us_;
-  return limit_us > 0 && running_us >= limit_us ? "timeout reached, infinite loop?" : "";
+  return limit_us > 0 && server.clock().monotonic_us() - running_since_us_ >= limit_us;
 }
 
 const char* Debugger::read_commands(lua_State* lua) {
@@ -118,7 +124,7 @@ const char* Debugger::read_commands(lua_State* lua) {
   for (;;) {
     switch (console_.read(&words)) {
       case DebugConsole::Input::kGone:
-        // The script continues without a debugger.
+        // The script continues without a debugger, while it is not endless: nobody else can end it.
         user_gone_ = true;
         return nullptr;
       case DebugConsole::Input::kMalformed:
@@ -296,6 +302,7 @@ bool Debugger::show_variable(lua_State* lua, const std::string& name) {
 }
 
 void Debugger::show_values(lua_State* lua) {
+  if (user_gone_) return;
   std::string line = "<debug> line " + std::to_string(line_) + ": ";
   const int count = lua_gettop(lua);
   for (int i = 1; i <= count; ++i) {

@@ -57,6 +57,8 @@ class Debugger {
 
   // Why the script stops here; empty when it does not.
   std::string_view reason_to_stop(bool at_line);
+  // Whether the script has run for busy-reply-threshold since its user continued it.
+  bool overruns() const;
   // Executes the user's commands until the script continues. Returns the error to raise, or null.
   const char* read_commands(lua_State* lua);
   Next execute(lua_State* lua, Words words);

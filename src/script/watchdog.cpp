@@ -46,9 +46,9 @@ void Watchdog::begin(int64_t limit_ms) {
 }
 
 bool Watchdog::end() {
-  sequence_.store(sequence_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
-  if (!overran_.load(std::memory_order_seq_cst)) return false;
-  overran_ = false;
+  const uint64_t script = sequence_.load(std::memory_order_relaxed);
+  sequence_.store(script + 1, std::memory_order_seq_cst);
+  if (overran_.load(std::memory_order_seq_cst) != script) return false;
   // Another script may begin at once: the thread must see that this one has ended.
   { const std::lock_guard lock(mutex_); }
   wake_.notify_all();
@@ -86,7 +86,9 @@ void Watchdog::watch(std::unique_lock<std::mutex>& lock, uint64_t script) {
   const milliseconds pause = std::clamp(limit / kLooksPerLimit, kShortestPause, kLongestPause);
   while (!stopping_ && running(script)) {
     if (SteadyClock::now() >= deadline) {
-      overran_ = true;
+      overran_ = script;
+      // Sequentially consistent with end(): a script that has ended by now has not seen that.
+      if (!running(script)) return;
       overrun_();
       while (!stopping_ && running(script)) wake_.wait_for(lock, kLongestPause);
       return;

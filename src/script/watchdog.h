@@ -45,7 +45,8 @@ class Watchdog {
   std::atomic<int64_t> limit_ms_{0};
   // The thread sleeps until sequence_ changes.
   std::atomic<bool> asleep_{false};
-  std::atomic<bool> overran_{false};
+  // The sequence_ of the last script that ran too long.
+  std::atomic<uint64_t> overran_{0};
   std::atomic<bool> stopping_{false};
   std::mutex mutex_;
   std::condition_variable wake_;

@@ -2,6 +2,7 @@
 
 import time
 import unittest
+from pathlib import Path
 
 import harness
 import scenes
@@ -110,6 +111,22 @@ class Debugging(harness.ServerTestCase):
         client.close()
         with self.connect() as other:
             self.assertEqual(other.call("GET", "key"), "value")
+
+    def test_an_endless_script_whose_user_leaves_ends(self):
+        with self.connect() as other:
+            other.call("CONFIG", "SET", "busy-reply-threshold", "100")
+            self.addCleanup(lambda: self.connect().call("CONFIG", "SET", "busy-reply-threshold", "5000"))
+            for name, script in (("lines", "local i = 0\nwhile true do\n  i = i + 1\nend"),
+                                 ("one line", "while true do end"),
+                                 ("protected", "while true do\n  pcall(function()\n    while true do end\n  end)\nend")):
+                with self.subTest(name):
+                    self.begin("SYNC", script).close()
+                    # Nobody is served until it has ended.
+                    self.assertEqual(other.call("PING"), "PONG")
+            self.begin("YES", "while true do end").close()
+            pid = self.server.process.pid
+            children = Path(f"/proc/{pid}/task/{pid}/children")
+            self.eventually(lambda: not children.read_text())
 
     def test_a_user_who_is_gone_before_the_session_begins(self):
         for mode in ("SYNC", "YES"):

@@ -39,6 +39,11 @@ void shutdown(CommandContext& ctx) {
   }
   const bool contradictory = (flags & kShutdownSave) != 0 && (flags & kShutdownNosave) != 0;
   if (contradictory || (abort && flags != 0)) return ctx.syntax_error();
+  // The files are those of the process, which has other data in them.
+  if ((flags & (kShutdownSave | kShutdownFailover)) != 0 && (ctx.server.state() & kStateSpace) != 0)
+    return ctx.reply.error(
+        "ERR SHUTDOWN with SAVE or FAILOVER is not available in a space, which has no persistence, "
+        "no replication and no cluster");
   if (abort) {
     if (!ctx.server.shutdown().abort()) return ctx.reply.error("ERR No shutdown in progress.");
     return ctx.reply.ok();

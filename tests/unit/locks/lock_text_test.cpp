@@ -1,5 +1,8 @@
 #include "locks/lock_text.h"
 
+#include <cstdint>
+#include <limits>
+
 #include "unit/catch.h"
 
 namespace latchkey::tests {
@@ -8,6 +11,7 @@ using namespace locks;
 
 TEST_CASE("Durations are told in the unit that fits, rounded to tenths", "[locks]") {
   CHECK(duration(0) == "0 ms");
+  CHECK(duration(std::numeric_limits<int64_t>::max()) == "2562047788015.2 h");
   CHECK(duration(999) == "999 ms");
   CHECK(duration(1000) == "1 s");
   CHECK(duration(1049) == "1 s");

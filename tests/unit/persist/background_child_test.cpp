@@ -94,6 +94,33 @@ TEST_CASE("A child that somebody else kills ends by that signal") {
   CHECK(f.end->signal == SIGKILL);
 }
 
+TEST_CASE("A child is found to be over in a process that was started with SIGCHLD ignored") {
+  std::signal(SIGCHLD, SIG_IGN);
+  Fixture f;
+  REQUIRE(f.start([](ChildProgress&) { return true; }));
+  f.finish();
+  REQUIRE(f.end);
+  CHECK(f.end->done);
+}
+
+TEST_CASE("A child whose status somebody else has taken has failed") {
+  Fixture f;
+  SECTION("when it is found to be over") {
+    REQUIRE(f.start([](ChildProgress&) { return true; }));
+    REQUIRE(waitpid(f.child.pid(), nullptr, 0) == f.child.pid());
+    f.child.poll();
+  }
+  SECTION("when it is told to stop") {
+    REQUIRE(f.start([](ChildProgress&) { return true; }));
+    REQUIRE(waitpid(f.child.pid(), nullptr, 0) == f.child.pid());
+    f.child.kill_and_wait();
+  }
+  REQUIRE(f.end);
+  CHECK_FALSE(f.end->done);
+  CHECK(f.end->signal == 0);
+  CHECK_FALSE(f.child.running());
+}
+
 TEST_CASE("A child that is waited for is over when the wait is") {
   Fixture f;
   REQUIRE(f.start(sleep_for_ever));

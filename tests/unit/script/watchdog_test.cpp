@@ -1,6 +1,7 @@
 #include "script/watchdog.h"
 
 #include <atomic>
+#include <chrono>
 #include <future>
 
 #include "unit/catch.h"
@@ -47,6 +48,25 @@ TEST_CASE("Each script that runs too long is spoken of, also one that follows at
     CHECK_FALSE(watchdog.end());
   }
   CHECK(calls == kScripts);
+}
+
+TEST_CASE("Scripts that end just at their limit are told what the watchdog has said of them",
+          "[watchdog][threads]") {
+  using Clock = std::chrono::steady_clock;
+  std::atomic<int> calls{0};
+  Watchdog watchdog([&] { ++calls; });
+  constexpr int kScripts = 300;
+  int told = 0;
+  for (int i = 0; i < kScripts; ++i) {
+    const auto limit = Clock::now() + std::chrono::milliseconds(1);
+    watchdog.begin(1);
+    while (Clock::now() < limit) {
+    }
+    told += watchdog.end() ? 1 : 0;
+    watchdog.begin(0);
+    CHECK_FALSE(watchdog.end());
+  }
+  CHECK(calls == told);
 }
 
 TEST_CASE("Its lock, held, keeps the watchdog from speaking", "[watchdog][threads]") {

@@ -378,6 +378,16 @@ TEST_CASE("SHUTDOWN in a space ends the space", "[spaces]") {
   CHECK(main.run("PING") == status("PONG"));
 }
 
+TEST_CASE("SHUTDOWN in a space does not write to the files of the process", "[spaces]") {
+  Main main;
+  Visitor visitor(main);
+  const std::string refused = error(
+      "ERR SHUTDOWN with SAVE or FAILOVER is not available in a space, which has no "
+      "persistence, no replication and no cluster");
+  CHECK(visitor.ask("SPACE ENTER a\r\nSHUTDOWN SAVE\r\nSHUTDOWN NOW FAILOVER\r\nPING\r\n") ==
+        std::string(kOk) + refused + refused + status("PONG"));
+}
+
 TEST_CASE("A space nobody is in goes after space-linger-ms unless it is kept", "[spaces]") {
   Main main("space-linger-ms 5000\n");
   const auto wait = [&](int64_t ms) {
