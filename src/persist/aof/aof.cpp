@@ -247,7 +247,7 @@ base::Result<> Aof::setting_changed() {
   // end_replacement() will apply the setting.
   if ((server_.state() & kStateLoading) != 0 || dataset_changes_) return {};
   if (!server_.settings().appendonly) {
-    if (enabled() && !is_open_for_backup_) {
+    if (enabled() && !is_open_for_backup()) {
       if (stopping_) stopping_();
       switch_off();
     }
@@ -296,8 +296,10 @@ bool Aof::switch_on() {
 }
 
 void Aof::switch_off() {
+  // First, because a first rewrite may have succeeded unseen, which makes the state kOn. If it has
+  // not, AofRewrite removes its increment.
+  rewrite_.cancel();
   if (state_ == State::kOn) {
-    rewrite_.cancel();
     file_.flush(AppendOnlyFile::Wait::kForDisk);
     if (!file_.sync_now())
       server_.log().warning(std::string("Fail to fsync the AOF file: ") + strerror(errno));
@@ -305,8 +307,6 @@ void Aof::switch_off() {
     note_end();
   }
   file_.stop();
-  // When the child of a first rewrite ends, AofRewrite removes its increment.
-  rewrite_.cancel();
   file_.confirm(false);
   state_ = State::kOff;
   waits_.refuse();
@@ -394,6 +394,8 @@ bool Aof::prepare_exit(unsigned flags) {
     rewrite_.cancel();
     return true;
   }
+  // The backup fails when the server ends (Backup), which removes the file.
+  if (is_open_for_backup()) return true;
   // Polls because a finished first rewrite must not prevent the exit; a running script may have
   // kept the server from noticing its end.
   child_.poll();
@@ -462,22 +464,38 @@ void Aof::rewrite_command(CommandContext& ctx) {
 
 // --- Backups -------------------------------------------------------------------------------------
 
-bool Aof::begin_backup() {
+base::Result<> Aof::begin_backup() {
+  if (dataset_changes_)
+    return base::fail("Can't begin the backup while the dataset is being replaced");
+  const auto failed = [] {
+    return base::fail("Can't begin the backup. Please check the server logs for more information.");
+  };
   if (state_ == State::kOff) {
     was_there_before_backup_ = directory_.exists();
-    is_open_for_backup_ = switch_on();
-    return is_open_for_backup_;
+    if (!switch_on()) return failed();
+    // With appendonly on, the file was to be opened again after a replacement.
+    is_open_for_backup_ = !server_.settings().appendonly;
+    return {};
   }
-  if (rewrite_.running() || rewrite_.scheduled()) return true;
-  if (!child_.running() && !is_amid_unit(server_)) return rewrite_.start(purpose());
-  rewrite_.schedule();
-  return true;
+  if (rewrite_.running() || rewrite_.scheduled()) return {};
+  if (child_.running() || is_amid_unit(server_)) {
+    rewrite_.schedule();
+    return {};
+  }
+  if (!rewrite_.start(purpose())) return failed();
+  return {};
+}
+
+bool Aof::is_open_for_backup() const {
+  // CONFIG SET appendonly is stored before setting_changed() acts on it, which waits for a load.
+  return is_open_for_backup_ && !server_.settings().appendonly;
 }
 
 void Aof::end_backup() {
   rewrite_.hold(false);
-  if (!is_open_for_backup_) return;
+  const bool must_close = is_open_for_backup();
   is_open_for_backup_ = false;
+  if (!must_close) return;
   switch_off();
   if (!was_there_before_backup_) directory_.remove_all();
 }
@@ -490,7 +508,7 @@ bool Aof::sync() {
 // --- Figures -------------------------------------------------------------------------------------
 
 void Aof::describe(AofFigures* figures) const {
-  figures->enabled = enabled() && !is_open_for_backup_;
+  figures->enabled = enabled() && !is_open_for_backup();
   figures->last_write_ok = !file_.has_problem();
   figures->current_bytes = file_.dataset_bytes();
   figures->buffered_bytes = file_.buffered_bytes();

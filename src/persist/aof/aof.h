@@ -59,12 +59,14 @@ class Aof {
   void end_replacement(const std::string& snapshot = {});
 
   // For backups (persist/aof/backup.h): has a base written behind which an increment grows, now or
-  // when that is possible, and opens the file for it where appendonly is off. False, with the
-  // reason logged, on failure. end_backup() lets rewrites start again, and closes and removes such
-  // a file.
-  bool begin_backup();
+  // when that is possible, and opens the file for it where appendonly is off. Fails while the
+  // dataset is being replaced, and, with the reason logged, when the file cannot be written; the
+  // error is a reply's text after "ERR ". end_backup() lets rewrites start again, and closes and
+  // removes a file that is open for the backup alone.
+  base::Result<> begin_backup();
   void end_backup();
-  bool is_open_for_backup() const { return is_open_for_backup_; }
+  // Never while appendonly is on.
+  bool is_open_for_backup() const;
   // Puts everything so far on the disk. False on failure.
   bool sync();
   const AofManifest& manifest() const { return directory_.manifest(); }
@@ -129,7 +131,7 @@ class Aof {
   bool dataset_changes_ = false;  // the dataset is being replaced
   int64_t next_try_ms_ = 0;
   bool loaded_ = false;                   // the dataset at start was loaded from the files
-  bool is_open_for_backup_ = false;       // although appendonly is off
+  bool is_open_for_backup_ = false;       // begin_backup() opened it, with appendonly off
   bool was_there_before_backup_ = false;  // its directory
   std::function<void(bool done)> rewrite_ended_;
   std::function<void()> stopping_;

@@ -19,9 +19,6 @@ namespace latchkey::persist {
 
 namespace {
 
-constexpr mode_t kFileMode = 0644;
-constexpr mode_t kDirectoryMode = 0755;
-
 bool is_there(const std::string& path) {
   struct stat status {};
   return stat(path.c_str(), &status) == 0;

@@ -5,6 +5,8 @@
 // it does not name any more are removed. Failures are logged with the reference's messages.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -17,6 +19,10 @@ class Server;
 }
 
 namespace latchkey::persist {
+
+// Of what is made for an append-only file, less the process's umask.
+inline constexpr mode_t kFileMode = 0644;
+inline constexpr mode_t kDirectoryMode = 0755;
 
 class AofDirectory {
  public:

@@ -11,6 +11,7 @@
 
 #include "base/time_units.h"
 #include "persist/aof/aof_dataset.h"
+#include "persist/aof/aof_directory.h"
 #include "persist/disk_faults.h"
 #include "persist/key_delay.h"
 #include "persist/rdb/byte_stream.h"
@@ -21,7 +22,6 @@ namespace latchkey::persist {
 
 namespace {
 
-constexpr mode_t kFileMode = 0644;
 constexpr uint64_t kFailuresBeforeDelay = 3;
 constexpr int64_t kMaxDelayMinutes = 60;
 
@@ -151,6 +151,9 @@ bool AofRewrite::start(Purpose purpose) {
   if (!started) {
     last_ok_ = false;
     server_.log().warning("Can't rewrite append only file in background: " + started.error());
+    // If it stayed open and could not be written to, the next try would be a kRescue, which is not
+    // begun again when its child fails.
+    if (current_ == Purpose::kFirst) drop_increment();
     return false;
   }
   if (current_ == Purpose::kRescue) file_.suspend();
@@ -309,11 +312,15 @@ void AofRewrite::give_up(const ChildEnd& end) {
     if (!scheduled_) file_.resume();
   }
   if (current_ != Purpose::kFirst) return;
+  drop_increment();
+  scheduled_ = true;
+}
+
+void AofRewrite::drop_increment() {
   const std::string increment = temporary_increment();
   server_.log().notice("Removing the temp incr aof file " + increment + " in the background");
   file_.abandon();
   directory_.remove_in_background(increment);
-  scheduled_ = true;
 }
 
 // --- When ----------------------------------------------------------------------------------------

@@ -89,6 +89,8 @@ class AofRewrite {
   void ended(const ChildEnd& end);
   bool switch_files(const ChildEnd& end);
   void give_up(const ChildEnd& end);
+  // Removes the temporary increment, whose base will not come.
+  void drop_increment();
   bool is_limited();
   bool has_grown() const;
   int64_t now_s() const;

@@ -10,7 +10,9 @@
 
 #include "base/file.h"
 #include "base/time_units.h"
+#include "persist/aof/aof_directory.h"
 #include "server/command/command_context.h"
+#include "server/process/shutdown.h"
 #include "server/server.h"
 
 namespace latchkey::persist {
@@ -18,8 +20,6 @@ namespace latchkey::persist {
 using namespace server;
 
 namespace {
-
-constexpr mode_t kDirectoryMode = 0755;
 
 // True also when it cannot be read.
 bool has_files(const std::string& directory) {
@@ -38,6 +38,11 @@ Backup::Backup(Server& server, Aof& aof) : server_(server), aof_(aof) {
   aof_.on_rewrite_ended([this](bool done) { rewrite_ended(done); });
   aof_.on_stopping([this] {
     if (in_progress()) fail("appendonly is stopped");
+  });
+  server.config().check_change({"dir"}, [this] { return check_directory_change(); });
+  // Not before_exit(), after which the exit may still be refused.
+  server.shutdown().before_leaving([this](unsigned) {
+    if (in_progress()) fail("the server is shutting down");
   });
 }
 
@@ -84,6 +89,13 @@ void Backup::fail(std::string reason) {
   error_ = std::move(reason);
   state_ = State::kFailed;
   aof_.end_backup();
+}
+
+base::Result<> Backup::check_directory_change() const {
+  if (in_progress()) return base::fail("a backup is in progress");
+  if (state_ == State::kSealed)
+    return base::fail("the last backup is sealed, call BACKUP CLEANUP first");
+  return {};
 }
 
 base::Result<> Backup::seal() {
@@ -141,10 +153,8 @@ void Backup::start_command(CommandContext& ctx) {
     return ctx.reply.error("ERR The last backup is sealed, call BACKUP CLEANUP first");
   if (const base::Result<> taken = take_directory(); !taken)
     return ctx.reply.error("ERR " + taken.error());
-  if (!aof_.begin_backup()) {
-    return ctx.reply.error(
-        "ERR Can't begin the backup. Please check the server logs for more information.");
-  }
+  if (const base::Result<> begun = aof_.begin_backup(); !begun)
+    return ctx.reply.error("ERR " + begun.error());
   error_.clear();
   started_s_ = now_s();
   sealed_s_ = 0;

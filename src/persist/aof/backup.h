@@ -8,8 +8,10 @@
 // in another increment, so that what is linked stays as it is. `preload-file aof:MANIFEST` loads
 // it. While appendonly is off the file is open for the backup alone.
 //
-// A backup that fails, or is aborted, leaves nothing in its directory; nothing that it does can
-// harm the append-only file.
+// A backup that fails, is aborted, or is not sealed when the server ends, leaves nothing in its
+// directory; nothing that it does can harm the append-only file. As its files and those of the
+// append-only file are named relative to `dir`, CONFIG SET dir is refused from START on until the
+// backup has failed or its files were removed.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +25,7 @@ namespace latchkey::persist {
 
 class Backup {
  public:
-  // Both must outlive it. Registers itself with the append-only file.
+  // Both must outlive it. Registers itself with the append-only file, the settings and SHUTDOWN.
   Backup(server::Server& server, Aof& aof);
 
   // Callers must call this at every tick, after Aof::tick().
@@ -44,6 +46,9 @@ class Backup {
 
   void rewrite_ended(bool done);
   void fail(std::string reason);
+  // Refuses CONFIG SET dir as long as there are files that would not be found then. The error is
+  // one of CONFIG SET.
+  base::Result<> check_directory_change() const;
   base::Result<> seal();
   // Makes the directory, if there is none. Fails when there is anything in it. The error is a
   // reply's text after "ERR ".

@@ -12,6 +12,8 @@ using namespace server;
 namespace {
 
 constexpr uint32_t kFlags = kAdmin | kNoScript | kNotInSpace;
+// Of those that need the append-only file, which is closed while a replica loads a dataset.
+constexpr uint32_t kFileFlags = kFlags | kNoAsyncLoading;
 
 template <auto command>
 void backup(CommandContext& ctx) {
@@ -70,7 +72,7 @@ constexpr CommandRow kBackupSubcommands[] = {
     {"SEAL",
      backup<&Backup::seal_command>,
      "",
-     kFlags,
+     kFileFlags,
      {},
      0,
      Group::kServer,
@@ -80,7 +82,7 @@ constexpr CommandRow kBackupSubcommands[] = {
     {"START",
      backup<&Backup::start_command>,
      "",
-     kFlags,
+     kFileFlags,
      {},
      0,
      Group::kServer,

@@ -541,6 +541,18 @@ TEST_CASE("After a rewrite that was stopped, one that is killed is told of") {
   CHECK(directory.read("log").find(told) != std::string::npos);
 }
 
+TEST_CASE("A file is closed when it is switched off behind a first base that is there unseen") {
+  TemporaryDirectory directory;
+  Life life(directory, "appendonly no\n");
+  life.client.run("SET name value");
+  REQUIRE(life.client.run("CONFIG SET appendonly yes") == kOk);
+  siginfo_t info{};
+  waitid(P_PID, static_cast<id_t>(life.persistence->child().pid()), &info, WEXITED | WNOWAIT);
+  REQUIRE(life.client.run("CONFIG SET appendonly no") == kOk);
+  CHECK_FALSE(life.persistence->aof().enabled());
+  CHECK_FALSE(life.persistence->aof().file().is_open());
+}
+
 TEST_CASE("A first rewrite that was stopped is not begun again") {
   TemporaryDirectory directory;
   Life life(directory, "appendonly no\nrdb-key-save-delay 60000000\n");

@@ -1,5 +1,8 @@
 #include "persist/aof/backup.h"
 
+#include <sys/wait.h>
+
+#include <csignal>
 #include <filesystem>
 #include <string>
 
@@ -188,6 +191,153 @@ TEST_CASE("appendonly switched off ends a backup, switched on keeps its file", "
     Life next(directory);
     CHECK(next.client.run("MGET a b") == bulks({"1", "2"}));
   }
+}
+
+TEST_CASE("No backup is begun or sealed while a replica loads a dataset", "[backup]") {
+  TemporaryDirectory directory;
+  BackedUp life(directory);
+  life.client.run("SET a 1");
+  SECTION("the gate refuses it as it refuses a rewrite") {
+    life.server.server.set_state(server::kStateAsyncLoading, true);
+    const std::string refusal = life.client.run("BGREWRITEAOF");
+    CHECK(refusal.starts_with("-LOADING "));
+    CHECK(life.client.run("BACKUP START") == refusal);
+    CHECK(life.client.run("BACKUP SEAL") == refusal);
+    life.server.server.set_state(server::kStateAsyncLoading, false);
+    CHECK(life.state() == "idle");
+  }
+  SECTION("the dataset is being replaced") {
+    persist::Aof& aof = life.persistence->aof();
+    aof.begin_replacement();
+    CHECK(life.client.run("BACKUP START") ==
+          error("ERR Can't begin the backup while the dataset is being replaced"));
+    CHECK(life.state() == "idle");
+    CHECK_FALSE(aof.enabled());
+    aof.end_replacement();
+    CHECK(aof.enabled());
+    life.finish_child();
+    CHECK(life.begin() == status("OK"));
+    CHECK(life.state() == "incrementing");
+  }
+}
+
+TEST_CASE("A backup leaves the file on that a replica could not switch on at first", "[backup]") {
+  TemporaryDirectory directory;
+  {
+    BackedUp life(directory);
+    life.client.run("SET a 1");
+    persist::Aof& aof = life.persistence->aof();
+    aof.begin_replacement();
+    std::filesystem::remove_all(directory.path() / "appendonlydir");
+    directory.write("appendonlydir", "not a directory");
+    aof.end_replacement();
+    REQUIRE_FALSE(aof.enabled());
+    std::filesystem::remove(directory.path() / "appendonlydir");
+    CHECK(life.begin() == status("OK"));
+    life.client.run("SET b 2");
+    std::string last;
+    SECTION("sealed") {
+      last = "BACKUP SEAL";
+    }
+    SECTION("aborted") {
+      last = "BACKUP ABORT";
+    }
+    CHECK(life.client.run(last) == status("OK"));
+    CHECK(life.info_has("aof_enabled:1"));
+    life.client.run("SET c 3");
+    life.server.tick();
+    if (life.state() == "sealed") {
+      CHECK(Restored(directory).life.client.run("MGET a b c") ==
+            array({bulk("1"), bulk("2"), std::string(kNull)}));
+    }
+  }
+  Life next(directory);
+  CHECK(next.client.run("MGET a b c") == bulks({"1", "2", "3"}));
+}
+
+TEST_CASE("CONFIG SET dir is refused as long as a backup has files", "[backup]") {
+  TemporaryDirectory directory;
+  TemporaryDirectory other;
+  const std::string manifest = "appendonlydir/appendonly.aof.manifest";
+  const std::string base = "appendonlydir/appendonly.aof.1.base.rdb";
+  for (const std::string& name : {manifest, base}) other.write(name, "of another server");
+  BackedUp life(directory, std::string(kOff) + "enable-protected-configs yes\n");
+  const std::string change = "CONFIG SET dir " + other.path().string();
+  const std::string refused = "ERR CONFIG SET failed (possibly related to argument 'dir') - ";
+  life.begin();
+  CHECK(life.client.run(change) == error(refused + "a backup is in progress"));
+  CHECK(life.client.run("CONFIG GET dir") == bulks({"dir", directory.path().string()}));
+  SECTION("aborted") {
+    CHECK(life.client.run("BACKUP ABORT") == status("OK"));
+  }
+  SECTION("sealed") {
+    CHECK(life.client.run("BACKUP SEAL") == status("OK"));
+    CHECK(life.client.run(change) ==
+          error(refused + "the last backup is sealed, call BACKUP CLEANUP first"));
+    CHECK(life.client.run("BACKUP CLEANUP") == status("OK"));
+  }
+  CHECK_FALSE(directory.exists("appendonlydir"));
+  CHECK(is_empty(directory));
+  for (const std::string& name : {manifest, base}) CHECK(other.exists(name));
+  CHECK(life.client.run(change) == kOk);
+}
+
+TEST_CASE("An exit ends a backup, and is not refused because of one", "[backup]") {
+  TemporaryDirectory directory;
+  SECTION("while its first base is written") {
+    BackedUp life(directory, std::string(kOff) + "rdb-key-save-delay 60000000\n");
+    life.client.run("SET a 1");
+    REQUIRE(life.client.run("BACKUP START") == status("OK"));
+    CHECK(life.client.run("SHUTDOWN NOSAVE").empty());
+    CHECK(life.server.server.stop_requested());
+    CHECK_FALSE(life.persistence->child().running());
+    CHECK_FALSE(directory.exists("appendonlydir"));
+  }
+  SECTION("while its first base is there, unseen") {
+    BackedUp life(directory, kOff);
+    life.client.run("SET a 1");
+    REQUIRE(life.client.run("BACKUP START") == status("OK"));
+    siginfo_t info{};
+    waitid(P_PID, static_cast<id_t>(life.persistence->child().pid()), &info, WEXITED | WNOWAIT);
+    CHECK(life.client.run("SHUTDOWN NOSAVE").empty());
+    CHECK(life.server.server.stop_requested());
+    CHECK_FALSE(life.persistence->aof().file().is_open());
+    CHECK_FALSE(directory.exists("appendonlydir"));
+  }
+  SECTION("while writes are added") {
+    BackedUp life(directory, kOff);
+    life.client.run("SET a 1");
+    life.begin();
+    REQUIRE(directory.exists("appendonlydir"));
+    CHECK(life.client.run("SHUTDOWN NOSAVE").empty());
+    CHECK(life.server.server.stop_requested());
+    CHECK(life.status("error") == "the server is shutting down");
+    CHECK_FALSE(directory.exists("appendonlydir"));
+  }
+  SECTION("by force, although the snapshot fails") {
+    BackedUp life(directory, std::string(kOff) + "dbfilename dump.rdb\n");
+    life.client.run("SET a 1");
+    life.begin();
+    std::filesystem::create_directory(directory.path() / "dump.rdb");
+    CHECK_FALSE(life.client.run("SHUTDOWN SAVE").empty());
+    CHECK(life.state() == "incrementing");
+    CHECK(life.client.run("SHUTDOWN SAVE FORCE").empty());
+    CHECK(life.server.server.stop_requested());
+    CHECK_FALSE(directory.exists("appendonlydir"));
+  }
+  SECTION("of a server whose file stays") {
+    {
+      BackedUp life(directory);
+      life.client.run("SET a 1");
+      life.begin();
+      life.client.run("SET b 2");
+      CHECK(life.client.run("SHUTDOWN NOSAVE").empty());
+      CHECK(life.server.server.stop_requested());
+    }
+    Life next(directory);
+    CHECK(next.client.run("MGET a b") == bulks({"1", "2"}));
+  }
+  CHECK(is_empty(directory));
 }
 
 TEST_CASE("A directory of another file stays when a backup has used it", "[backup]") {
