@@ -3,23 +3,17 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/port.h"
 #include "server/process/secure_transport.h"
 #include "server/server.h"
 
 namespace latchkey::cluster {
 
-namespace {
-
-constexpr int kPortDistance = 10000;
-constexpr int kLastPort = 65535;
-
-}  // namespace
-
 int Bus::port() const {
   if (listening_port_ != 0) return listening_port_;
   const server::ConfigValues& settings = server_.settings();
   if (settings.cluster_port != 0) return settings.cluster_port;
-  return (settings.tls_cluster ? settings.tls_port : settings.port) + kPortDistance;
+  return (settings.tls_cluster ? settings.tls_port : settings.port) + kBusPortDistance;
 }
 
 FirstPort Bus::first_port() const {
@@ -30,7 +24,7 @@ bool Bus::listen() {
   const server::ConfigValues& settings = server_.settings();
   base::Logger& log = server_.log();
   const int port = this->port();
-  if (port > kLastPort) {
+  if (port > base::kLastPort) {
     if (settings.port_auto) return false;
     log.warning(
         "Redis port number too high for cluster mode. Cluster bus port number defaults to the "

@@ -245,11 +245,12 @@ std::optional<std::string> read_client_ip(Reader& reader, int family) {
   return ip;
 }
 
-// Nothing for a zone that would damage the node file: nodes of Valkey send any text.
-std::optional<std::string> read_zone(Reader& reader) {
-  std::string zone = reader.text(reader.left());
-  if (!is_safe_in_nodes_file(zone)) return std::nullopt;
-  return zone;
+// Nothing for a name or a zone that would damage the node file: some versions of Redis and Valkey
+// send any text.
+std::optional<std::string> read_safe_text(Reader& reader) {
+  std::string text = reader.text(reader.left());
+  if (!is_safe_in_nodes_file(text)) return std::nullopt;
+  return text;
 }
 
 GossipEntry read_gossip(Reader& reader, FirstPort first) {
@@ -298,8 +299,7 @@ void read_extension(Reader& reader, Dialect dialect, Extensions* extensions) {
       if (!is_hostname(*extensions->hostname)) reader.fail();
       break;
     case kHumanName:
-      extensions->human_name = value.text(size);
-      if (!is_safe_in_nodes_file(*extensions->human_name)) reader.fail();
+      extensions->human_name = read_safe_text(value);
       break;
     case kForgotten: {
       ForgottenNode& node = extensions->forgotten.emplace_back();
@@ -323,7 +323,7 @@ void read_extension(Reader& reader, Dialect dialect, Extensions* extensions) {
       extensions->client_tls_port = value.number<uint16_t>();
       break;
     case kOwnAvailabilityZone:
-      extensions->availability_zone = read_zone(value);
+      extensions->availability_zone = read_safe_text(value);
       break;
     case kOwnSecret:
       extensions->secret = value.id();

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/digest/crc16.h"
+#include "base/port.h"
 #include "cluster/nodes_text.h"
 #include "cluster/setslot.h"
 #include "cluster/slot_keys.h"
@@ -414,12 +415,11 @@ void Cluster::reset(bool hard) {
 }
 
 bool Cluster::meet(const NodeAddress& address) {
-  constexpr int kLastPort = 65535;
   in_addr v4{};
   in6_addr v6{};
   const bool is_ip = inet_pton(AF_INET, address.ip.c_str(), &v4) == 1 ||
                      inet_pton(AF_INET6, address.ip.c_str(), &v6) == 1;
-  const auto is_port = [](int port) { return port > 0 && port <= kLastPort; };
+  const auto is_port = [](int port) { return port > 0 && port <= base::kLastPort; };
   const int port = address.port_for(server_.settings().tls_cluster);
   if (!is_ip || !is_port(port) || !is_port(address.bus_port)) return false;
   if (!in_handshake_with(address)) add_handshake_node(address, kHandshake | kMeet);

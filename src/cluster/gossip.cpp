@@ -13,7 +13,6 @@ namespace {
 constexpr size_t kMinEntries = 3;
 // Tolerated difference of other nodes' clocks.
 constexpr int64_t kClockSlackMs = 500;
-constexpr int kBusPortDistance = 10000;
 
 GossipEntry entry_of(const Node& node) {
   return {.id = node.id,

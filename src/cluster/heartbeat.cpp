@@ -46,8 +46,10 @@ void Heartbeat::ping_random_node() {
   server::Server& server = cluster_.server();
   const int64_t configured_ms = server.settings().cluster_ping_interval;
   const int64_t interval_ms = configured_ms != 0 ? configured_ms : kPingIntervalMs;
-  if (server.machine_ms() - pinged_ms_ < interval_ms) return;
-  pinged_ms_ = server.machine_ms();
+  const int64_t now_ms = server.machine_ms();
+  // A clock that was set back must not stop the pings for as long.
+  if (now_ms >= pinged_ms_ && now_ms - pinged_ms_ < interval_ms) return;
+  pinged_ms_ = now_ms;
   Node* longest_silent = nullptr;
   NodeTable& nodes = cluster_.nodes();
   for (int i = 0; i < kPingCandidates; ++i) {

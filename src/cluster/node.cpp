@@ -17,8 +17,9 @@ bool is_id(std::string_view text) {
 
 bool is_safe_in_nodes_file(std::string_view text) {
   constexpr size_t kLongest = 255;
-  return text.size() <= kLongest && std::all_of(text.begin(), text.end(), [](char c) {
-           return c > ' ' && c <= '~' && c != ',' && c != '=' && c != '"';
+  constexpr unsigned char kDelete = 0x7f;
+  return text.size() <= kLongest && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+           return c > ' ' && c != kDelete && c != ',' && c != '=' && c != '"';
          });
 }
 

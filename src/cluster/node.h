@@ -31,6 +31,9 @@ enum NodeFlag : uint16_t {
   kMasterFails = 1u << 13,  // a replica of Valkey 9.1 whose master is failing, as it knows
 };
 
+// From a node's port to the port of its bus, where neither cluster-port nor MEET says otherwise.
+inline constexpr int kBusPortDistance = 10'000;
+
 // The address of a node.
 struct NodeAddress {
   std::string ip;  // empty: for this node, the address that the client used; for others, unknown
@@ -119,8 +122,9 @@ inline constexpr size_t kIdDigits = 40;
 // small letters are taken, as the reference does.
 bool is_id(std::string_view text);
 
-// Whether the text can be sent to other nodes and stored in their node files: it is printable, and
-// has none of the characters that end a field there.
+// Whether the text can be sent to other nodes and stored in their node files: it has at most 255
+// bytes, no control characters, and none of the characters that end a field there. Bytes beyond
+// ASCII are safe.
 bool is_safe_in_nodes_file(std::string_view text);
 
 // "ID (human name)", or its address where it has no name, for the log.

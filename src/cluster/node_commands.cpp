@@ -20,9 +20,6 @@ using namespace server;
 
 namespace {
 
-constexpr int64_t kBusPortDistance = 10000;
-// How long gossip cannot bring a forgotten node back.
-
 // The node named by the third word. Null when an error has been sent.
 Node* read_node(CommandContext& ctx, Cluster& cluster) {
   Node* const node = cluster.nodes().find(ctx.args[2]);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/port.h"
 #include "base/random.h"
 #include "base/text/number.h"
 #include "base/text/split.h"
@@ -90,9 +91,8 @@ bool parse_flags(std::string_view text, uint16_t* flags) {
 }
 
 bool parse_port(std::string_view text, int* port) {
-  constexpr int64_t kLastPort = 65535;
   int64_t number = 0;
-  if (!base::parse_int64(text, &number) || number < 0 || number > kLastPort) return false;
+  if (!base::parse_int64(text, &number) || number < 0 || number > base::kLastPort) return false;
   *port = static_cast<int>(number);
   return true;
 }

@@ -15,6 +15,9 @@
 
 namespace latchkey::cluster {
 
+// How often each of the two nodes tells the other that it is there.
+inline constexpr int64_t kAckIntervalMs = 1000;
+
 enum class JobState : uint8_t {
   // Of the source.
   kConnecting,

@@ -4,6 +4,7 @@
 
 #include "base/text/text.h"
 #include "base/time_units.h"
+#include "cluster/slot_jobs/job.h"
 #include "resp/request_encoder.h"
 #include "server/client/client.h"
 #include "server/server.h"
@@ -11,12 +12,6 @@
 namespace latchkey::cluster {
 
 using base::equal_ignoring_case;
-
-namespace {
-
-constexpr int64_t kAckIntervalMs = 1000;
-
-}  // namespace
 
 JobReceiver::JobReceiver(server::Server& server, Host& host, SlotJob& job, server::Client& from,
                          server::Client& runner)

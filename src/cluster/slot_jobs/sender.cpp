@@ -9,6 +9,7 @@
 #include "base/text/text.h"
 #include "base/time_units.h"
 #include "base/timeout.h"
+#include "cluster/slot_jobs/job.h"
 #include "cluster/slot_keys.h"
 #include "cluster/slot_migration/slot_snapshot.h"
 #include "persist/background_child.h"
@@ -18,21 +19,18 @@
 #include "resp/take_line.h"
 #include "server/client/client.h"
 #include "server/client/node_link.h"
-#include "server/client/pause.h"
 #include "server/server.h"
 #include "server/tasks.h"
 
 namespace latchkey::cluster {
 
 using replication::ChildPipe;
-using server::PauseControl;
 
 namespace {
 
 constexpr char kConnectionLost[] =
     "Connection lost to target. Check CLUSTER GETSLOTMIGRATIONS on the target node for more "
     "information.";
-constexpr int64_t kAckIntervalMs = 1000;
 constexpr size_t kMaxLine = 64 * 1024;
 constexpr size_t kMaxRequest = 1024;
 
@@ -65,7 +63,7 @@ void JobSender::enter(JobState state) {
 void JobSender::stop() {
   if (std::exchange(over_, true)) return;
   stream_.reset();
-  if (paused_ms_ != 0) server_.pauses().unpause(PauseControl::Reason::kSlotHandoff);
+  pause_.reset();
   if (child_runs_) server_.layer<persist::Persistence>().child().kill();
   channel_->close();
   if (shown_ != nullptr) std::exchange(shown_, nullptr)->close();
@@ -278,8 +276,7 @@ void JobSender::pause_writes() {
   server_.log().notice("Pausing writes (remaining_repl_size is " + std::to_string(waiting_bytes()) +
                        ") to allow slot migration " + job_.name + " to finish");
   paused_ms_ = server_.machine_ms();
-  server_.pauses().pause(PauseControl::Reason::kSlotHandoff, PauseControl::Kind::kWrites,
-                         PauseControl::kForEver);
+  pause_.emplace(server_.pauses());
   send_syncslots("PAUSED");
   enter(JobState::kFailoverPaused);
 }

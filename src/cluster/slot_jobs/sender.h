@@ -22,6 +22,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,6 +32,7 @@
 #include "cluster/slot_migration/slot_stream.h"
 #include "replication/child_pipe.h"
 #include "resp/request_parser.h"
+#include "server/client/pause.h"
 
 namespace latchkey::server {
 class Client;
@@ -109,6 +111,7 @@ class JobSender final : private NodeChannel::Owner {
   bool crossed_ = false;
   bool over_ = false;
   int64_t paused_ms_ = 0;  // the machine's time; 0: not
+  std::optional<server::HandoffPause> pause_;
   int64_t acknowledged_ms_ = 0;
 };
 

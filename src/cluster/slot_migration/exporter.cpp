@@ -11,14 +11,12 @@
 #include "replication/socket_sink.h"
 #include "resp/request_encoder.h"
 #include "server/client/client.h"
-#include "server/client/pause.h"
 #include "server/server.h"
 #include "server/tasks.h"
 
 namespace latchkey::cluster {
 
 using server::Client;
-using server::PauseControl;
 
 Exporter::Exporter(server::Server& server, Host& host, SlotTask& task, Client& main)
     : server_(server),
@@ -55,7 +53,7 @@ void Exporter::stop() {
   stream_.reset();
   if (paused_ms_ != 0) {
     task_.write_pause_ms = server_.machine_ms() - paused_ms_;
-    server_.pauses().unpause(PauseControl::Reason::kSlotHandoff);
+    pause_.reset();
   }
   if (child_runs_) server_.layer<persist::Persistence>().child().kill();
   if (Client* const client = std::exchange(snapshot_, nullptr)) client->close();
@@ -164,8 +162,7 @@ void Exporter::prepare_handoff() {
                        " is less than the threshold " + std::to_string(most) +
                        ", pausing writes for slot handoff");
   paused_ms_ = server_.machine_ms();
-  server_.pauses().pause(PauseControl::Reason::kSlotHandoff, PauseControl::Kind::kWrites,
-                         PauseControl::kForEver);
+  pause_.emplace(server_.pauses());
   enter(TaskState::kHandoffPrep);
 }
 

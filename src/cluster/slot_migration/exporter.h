@@ -13,11 +13,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "cluster/slot_migration/slot_stream.h"
 #include "cluster/slot_migration/task.h"
+#include "server/client/pause.h"
 
 namespace latchkey::server {
 class Client;
@@ -87,6 +89,7 @@ class Exporter final {
   int64_t entered_ms_;       // when the state began (machine's time)
   int64_t last_contact_ms_;  // from the other node
   int64_t paused_ms_ = 0;
+  std::optional<server::HandoffPause> pause_;
   uint64_t taken_ = 0;  // bytes that the socket had taken at the last look, and when they changed
   int64_t taken_ms_;
 };

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/time_units.h"
+#include "server/client/node_link.h"
 #include "server/client/output_limits.h"
 #include "server/client/replica_link.h"
 #include "server/server.h"
@@ -143,7 +144,8 @@ void ClientRegistry::check(Client& client) {
   const int64_t limit_ms = server_.settings().timeout * base::kMsPerSecond;
   const bool exempt = client.has(kClientBlocked | kClientSuspended | kClientSubscribed |
                                  kClientMonitor | kClientReplica | kClientMaster) ||
-                      (client.replica != nullptr && client.replica->may_be_idle());
+                      (client.replica != nullptr && client.replica->may_be_idle()) ||
+                      (client.node != nullptr && client.node->gets_stream());
   if (limit_ms != 0 && !exempt && idle_ms > limit_ms) {
     server_.log().verbose("Closing idle client");
     client.close();

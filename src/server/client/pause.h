@@ -14,6 +14,7 @@
 namespace latchkey::server {
 
 class Client;
+class HandoffPause;
 class Server;
 
 class PauseControl {
@@ -78,6 +79,29 @@ class PauseControl {
   std::array<Pause, 4> pauses_;    // by Reason
   Kind kind_ = Kind::kNone;        // the strongest of them
   std::vector<uint64_t> waiting_;  // client ids
+
+  friend class HandoffPause;
+  size_t handoffs_ = 0;  // how many HandoffPauses there are
+};
+
+// Pauses writes for kSlotHandoff while it exists. A handoff of slots that ends leaves the pause of
+// another in force: writes go on when the last HandoffPause is gone.
+// REQUIRES: `pauses` outlives it.
+class HandoffPause {
+ public:
+  explicit HandoffPause(PauseControl& pauses) : pauses_(pauses) {
+    ++pauses_.handoffs_;
+    pauses_.pause(PauseControl::Reason::kSlotHandoff, PauseControl::Kind::kWrites,
+                  PauseControl::kForEver);
+  }
+  ~HandoffPause() {
+    if (--pauses_.handoffs_ == 0) pauses_.unpause(PauseControl::Reason::kSlotHandoff);
+  }
+  HandoffPause(const HandoffPause&) = delete;
+  HandoffPause& operator=(const HandoffPause&) = delete;
+
+ private:
+  PauseControl& pauses_;
 };
 
 }  // namespace latchkey::server

@@ -9,6 +9,7 @@
 #include <bit>
 #include <limits>
 
+#include "base/port.h"
 #include "base/text/number.h"
 #include "base/time_units.h"
 #include "server/config/config_kinds.h"
@@ -28,7 +29,6 @@ constexpr uint64_t kMaxSignedBytes = static_cast<uint64_t>(kMaxInt64);
 constexpr uint64_t kMaxBytes = std::numeric_limits<uint64_t>::max();
 constexpr uint64_t kOneMegabyte = 1024 * 1024;
 constexpr int64_t kMaxUint32 = std::numeric_limits<uint32_t>::max();
-constexpr int64_t kLastPort = 65535;
 
 // Why directives have no effect.
 constexpr std::string_view kNoDefragmentation = "there is no active defragmentation";
@@ -114,23 +114,28 @@ TextCheck client_address(int family, const char* message) {
   };
 }
 
-// The name is told to others in lines and lists, which no character of it may end.
+// The name is told to others in lines and lists, which no character of it may end. Other nodes take
+// no longer one.
 Result<> check_human_name(const std::string& name, const ConfigValues&) {
+  constexpr size_t kLongest = 255;
   const auto is_allowed = [](char c) {
     const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
     const bool beyond_ascii = (static_cast<unsigned char>(c) & 0x80) != 0;
     return letter || beyond_ascii ||
            std::string_view("0123456789-./_`").find(c) != std::string::npos;
   };
-  if (std::all_of(name.begin(), name.end(), is_allowed)) return {};
-  return fail("Announced human node name contained invalid character");
+  if (!std::all_of(name.begin(), name.end(), is_allowed))
+    return fail("Announced human node name contained invalid character");
+  if (name.size() > kLongest)
+    return fail("Announced human node name must be less than 256 characters");
+  return {};
 }
 
 void add_network(std::vector<Directive>& table) {
   table.push_back(bind_directive());
   table.push_back(text("bind-source-addr", &V::bind_source_addr));
   table.push_back(port_directive());
-  table.push_back(number("tls-port", &V::tls_port, 0, kLastPort));
+  table.push_back(number("tls-port", &V::tls_port, 0, base::kLastPort));
   table.push_back(number("tcp-backlog", &V::tcp_backlog, 0, kMaxInt, kImmutable));
   table.push_back(text("unixsocket", &V::unixsocket, kImmutable));
   table.push_back(unixsocketperm_directive());
@@ -335,7 +340,7 @@ void add_replication(std::vector<Directive>& table) {
       number({"min-replicas-max-lag", "min-slaves-max-lag"}, &V::min_replicas_max_lag, 0, kMaxInt));
   table.push_back(text({"replica-announce-ip", "slave-announce-ip"}, &V::replica_announce_ip));
   table.push_back(number({"replica-announce-port", "slave-announce-port"},
-                         &V::replica_announce_port, 0, kLastPort));
+                         &V::replica_announce_port, 0, base::kLastPort));
 }
 
 void add_access(std::vector<Directive>& table) {
@@ -458,7 +463,7 @@ void add_cluster(std::vector<Directive>& table) {
   table.push_back(
       number("cluster-manual-failover-timeout", &V::cluster_manual_failover_timeout, 1, kMaxInt));
   table.push_back(number("cluster-blacklist-ttl", &V::cluster_blacklist_ttl, 0, kMaxInt));
-  table.push_back(number("cluster-port", &V::cluster_port, 0, kLastPort, kImmutable));
+  table.push_back(number("cluster-port", &V::cluster_port, 0, base::kLastPort, kImmutable));
   table.push_back(boolean("cluster-bus-port-protected-mode", &V::cluster_bus_port_protected_mode));
   table.push_back(number({"cluster-replica-validity-factor", "cluster-slave-validity-factor"},
                          &V::cluster_replica_validity_factor, 0, kMaxInt));
@@ -499,8 +504,9 @@ void add_cluster(std::vector<Directive>& table) {
   table.push_back(cluster_slot_stats_directive());
   table.push_back(
       text("cluster-announce-ip", &V::cluster_announce_ip, 0, {.check = check_announced_ip}));
-  table.push_back(number("cluster-announce-port", &V::cluster_announce_port, 0, kLastPort));
-  table.push_back(number("cluster-announce-tls-port", &V::cluster_announce_tls_port, 0, kLastPort));
+  table.push_back(number("cluster-announce-port", &V::cluster_announce_port, 0, base::kLastPort));
+  table.push_back(
+      number("cluster-announce-tls-port", &V::cluster_announce_tls_port, 0, base::kLastPort));
   table.push_back(
       number("cluster-databases", &V::cluster_databases, 1, kMaxInt, kImmutable | kOfValkey));
   table.push_back(number("cluster-slot-migration-log-max-len",
@@ -509,14 +515,15 @@ void add_cluster(std::vector<Directive>& table) {
                          &V::slot_migration_max_failover_repl_bytes, -1, kMaxInt64));
   table.push_back(text("hash-seed", &V::hash_seed, kImmutable | kOfValkey));
   table.push_back(number("cluster-announce-client-port", &V::cluster_announce_client_port, 0,
-                         kLastPort, kOfValkey));
+                         base::kLastPort, kOfValkey));
   table.push_back(number("cluster-announce-client-tls-port", &V::cluster_announce_client_tls_port,
-                         0, kLastPort, kOfValkey));
+                         0, base::kLastPort, kOfValkey));
   table.push_back(choice("cluster-config-save-behavior", &V::cluster_config_save_best_effort,
                          {{"sync", false}, {"best-effort", true}}, kOfValkey));
   table.push_back(
       number("cluster-message-gossip-perc", &V::cluster_message_gossip_perc, 0, 100, kHidden));
-  table.push_back(number("cluster-announce-bus-port", &V::cluster_announce_bus_port, 0, kLastPort));
+  table.push_back(
+      number("cluster-announce-bus-port", &V::cluster_announce_bus_port, 0, base::kLastPort));
 }
 
 // Other servers' tuning, which is without effect here: Valkey's own, and what is gone from them.

@@ -255,6 +255,30 @@ TEST_CASE("Ports for clients and the zone of a node are told in both dialects", 
   }
 }
 
+TEST_CASE("A name that would damage the file of nodes is not taken, but the message is",
+          "[cluster]") {
+  Message message = ping();
+  const auto read_name = [&](const std::string& name) {
+    message.extensions.human_name = name;
+    const auto back = decode(encode(message));
+    REQUIRE(back);
+    CHECK(back->extensions.hostname == message.extensions.hostname);
+    return back->extensions.human_name;
+  };
+  for (const std::string& name :
+       {std::string("a b"), std::string("a,b"), std::string("a=b"), std::string("a\"b"),
+        std::string("a\nb"), std::string("a\x7f"), std::string(256, 'n')}) {
+    INFO(name);
+    CHECK_FALSE(read_name(name));
+  }
+  // Bytes beyond ASCII, of whichever encoding, damage nothing.
+  for (const std::string& name : {std::string("n\xc5\x93ud-1"), std::string("\x80\xff"),
+                                  std::string("a'b`/"), std::string(255, 'n')}) {
+    INFO(name);
+    CHECK(read_name(name) == name);
+  }
+}
+
 TEST_CASE("The type of a malformed message is known, and ids may have any small letters",
           "[cluster]") {
   Message message = ping();

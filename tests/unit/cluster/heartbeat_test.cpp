@@ -66,6 +66,21 @@ TEST_CASE("A node that has not been heard for half of the timeout is asked", "[c
   CHECK_FALSE(beating.has_sent());
 }
 
+TEST_CASE("A node whose clock is set back goes on pinging", "[cluster]") {
+  Beating beating;
+  beating.tick();
+  beating.seen().link->take_output();
+  beating.seen().ping_sent_ms = 0;
+  beating.nodes[0].server.advance_ms(-3'600'000);
+  bool has_sent = false;
+  for (int second = 0; second < 20 && !has_sent; ++second) {
+    beating.nodes[0].server.advance_ms(1000);
+    beating.tick();
+    has_sent = beating.has_sent();
+  }
+  CHECK(has_sent);
+}
+
 TEST_CASE("A link that may be stuck is opened again", "[cluster]") {
   Beating beating;
   beating.nodes[0].cluster->heartbeat().ping_at_random(false);

@@ -448,6 +448,18 @@ TEST_CASE("An export waits for another node as long as the configuration says", 
   CHECK_FALSE(scene.pauses().pauses_for(PauseControl::Reason::kSlotHandoff));
 }
 
+TEST_CASE("The directive timeout closes no connection of an export", "[slot-exporter]") {
+  Export scene("timeout 1\nrdb-key-save-delay " + kLong + "\n");
+  scene.fork();
+  // While it waits for the snapshot, the other node says nothing.
+  Caller idle(scene.loop, scene.source());
+  for (int i = 0; i < 10; ++i) scene.work(500);
+  CHECK(idle.is_over());
+  CHECK_FALSE(scene.main->is_over());
+  CHECK_FALSE(scene.snapshot->is_over());
+  CHECK(scene.state() == "send-bulk-and-stream");
+}
+
 TEST_CASE("An export fails when its output waits for repl-timeout", "[slot-exporter]") {
   Export scene("repl-timeout 10\nclient-output-buffer-limit replica 0 0 0\n");
   scene.stream();

@@ -9,6 +9,7 @@
 #include "persist/persistence.h"
 #include "server/client/pause.h"
 #include "unit/catch.h"
+#include "unit/cluster/calling_node.h"
 #include "unit/cluster/played_node.h"
 #include "unit/server_fixture.h"
 
@@ -34,8 +35,9 @@ constexpr int kOtherSlot = 16383;
 
 // A job has begun by which the slot of "foo" goes to the played node.
 struct Sending : NodeWithPeer {
-  explicit Sending(const std::string& settings = {})
-      : NodeWithPeer("emulate \"valkey 9.1\"\n" + settings), user(server) {
+  explicit Sending(const std::string& settings = {},
+                   const std::string& edition = "emulate \"valkey 9.1\"\n")
+      : NodeWithPeer(edition + settings), user(server) {
     REQUIRE(user.run("SET foo old") == kOk);
     REQUIRE(user.run("SET {6ZJ} stays") == kOk);
     target = &send({kSlot});
@@ -404,6 +406,49 @@ TEST_CASE("A job that may not pause writes waits until it may", "[slot-sender]")
   scene.work();
   CHECK(scene.state() == "failover-paused");
   CHECK(scene.pauses_writes());
+}
+
+// Latchkey has both kinds of migration: of Valkey to one node, of Redis to another.
+TEST_CASE("Writes stay paused for a job or an export when the other one ends", "[slot-sender]") {
+  Sending scene({}, {});
+  scene.replicate();
+  const std::string task(40, 'a');
+  CallingNode main(scene.loop, scene.server);
+  CallingNode snapshot(scene.loop, scene.server);
+  main.authenticate(scene.cluster.secret());
+  snapshot.authenticate(scene.cluster.secret());
+  REQUIRE(main.ask({"CLUSTER", "SYNCSLOTS", "CONF", "NODE-ID", NodeWithPeer::kThird}) == kOk);
+  const std::string slot = std::to_string(kOtherSlot);
+  REQUIRE(main.ask({"CLUSTER", "SYNCSLOTS", "SYNC", task, slot, slot}) ==
+          status("RDBCHANNELSYNCSLOTS"));
+  // The child may have sent some of the snapshot already.
+  REQUIRE(snapshot.ask({"CLUSTER", "SYNCSLOTS", "RDBCHANNEL", task})
+              .starts_with(status("SLOTSSNAPSHOT")));
+  scene.finish_child();
+  main.says(bulks({"CLUSTER", "SYNCSLOTS", "ACK", "wait-stream-eof", "0"}));
+  scene.work();
+  scene.work();
+  const cluster::TaskTable& tasks = scene.migration().tasks();
+  REQUIRE(tasks.active().size() == 1);
+  REQUIRE(name_of(tasks.active().front()->state) == "handoff");
+  scene.target->says(sync("REQUEST-PAUSE"));
+  REQUIRE(scene.state() == "failover-paused");
+  SECTION("the job ends") {
+    scene.target->hangs_up();
+    REQUIRE(scene.state() == "failed");
+    CHECK(scene.pauses_writes());
+    CHECK(scene.user.run("SET {6ZJ} late").empty());
+    scene.migration().cancel_all("test");
+  }
+  SECTION("the export ends") {
+    scene.migration().cancel_all("test");
+    REQUIRE(tasks.active().empty());
+    CHECK(scene.pauses_writes());
+    CHECK(scene.user.run("SET foo late").empty());
+    scene.target->hangs_up();
+    REQUIRE(scene.state() == "failed");
+  }
+  CHECK_FALSE(scene.pauses_writes());
 }
 
 TEST_CASE("A job ends with what it was begun for", "[slot-sender]") {

@@ -193,6 +193,16 @@ TEST_CASE("Every way to get a line wrong has the reference's message", "[config]
              Catch::Matchers::ContainsSubstring("Modules are not supported"));
 }
 
+TEST_CASE("A human name is as long as other nodes take it, in any language", "[config]") {
+  Fixture f;
+  const std::string line = "cluster-announce-human-nodename ";
+  CHECK(f.load(line + std::string(255, 'n')) == "");
+  CHECK(f.load(line + std::string(256, 'n')) ==
+        "Announced human node name must be less than 256 characters");
+  CHECK(f.load(line + "n\xc5\x93ud-1") == "");
+  CHECK(f.get("cluster-announce-human-nodename") == "n\xc5\x93ud-1");
+}
+
 TEST_CASE("Directives of old releases are read and forgotten", "[config]") {
   Fixture f;
   CHECK(f.load("list-max-ziplist-entries 5\nlua-replicate-commands yes\n") == "");
