@@ -37,6 +37,8 @@ class ConnectionSource final : public persist::ByteSource {
   // Since when the task has been waiting for bytes (Unix time); 0: it is not waiting.
   int64_t waiting_since_ms() const { return waiting_since_ms_; }
 
+  // Whether cut() was called.
+  bool is_cut() const { return from_ == nullptr; }
   // Whether reading has failed because the connection broke, or was cut.
   bool broke() const;
   // To be called after the dataset was read: whether it ends where the master announced. Consumes

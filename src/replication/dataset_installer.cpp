@@ -34,6 +34,21 @@ class ClosedFile {
   std::string snapshot_;
 };
 
+// Sets kStateLoading or kStateAsyncLoading during its lifetime.
+class LoadingState {
+ public:
+  LoadingState(server::Server& server, uint32_t state) : server_(server), state_(state) {
+    server_.set_state(state_, true);
+  }
+  ~LoadingState() { server_.set_state(state_, false); }
+  LoadingState(const LoadingState&) = delete;
+  LoadingState& operator=(const LoadingState&) = delete;
+
+ private:
+  server::Server& server_;
+  uint32_t state_;
+};
+
 }  // namespace
 
 bool DatasetInstaller::is_empty() const {
@@ -66,9 +81,14 @@ void DatasetInstaller::stop_children() {
   persistence.child().kill_and_wait();
 }
 
+void DatasetInstaller::announce_replacement() {
+  if (on_replacing_) on_replacing_();
+  server_.hooks().dataset_replacing.run();
+}
+
 void DatasetInstaller::empty() {
   server_.log().notice("MASTER <-> REPLICA sync: Flushing old data");
-  server_.hooks().dataset_replacing.run();
+  announce_replacement();
   for (int i = 0; i < server_.database_count(); ++i) {
     store::Keyspace& keyspace = server_.database(i);
     if (keyspace.empty()) continue;
@@ -141,7 +161,10 @@ DatasetInstaller::Result DatasetInstaller::load_over(ConnectionSource& source, u
   Result result;
   const auto loaded = server_.layer<persist::Persistence>().loading().load_from(
       source, size, {.place = &result.place, .slots = &result.slots});
-  result.ok = loaded == Loading::Result::kDone && source.is_complete();
+  if (loaded == Loading::Result::kDone) {
+    const LoadingState loading(server_, server::kStateLoading);
+    result.ok = source.is_complete();
+  }
   if (result.ok) return result;
   result.dataset_lost = true;
   server_.log().warning(
@@ -166,8 +189,15 @@ DatasetInstaller::Result DatasetInstaller::load_beside(ConnectionSource& source,
                                                                  .serves_old = same_history,
                                                                  .place = &result.place,
                                                                  .slots = &result.slots});
-  result.ok = ended == Loading::Result::kDone && source.is_complete();
-  wait_for_other_tasks();
+  {
+    const LoadingState state(server_,
+                             same_history ? server::kStateAsyncLoading : server::kStateLoading);
+    result.ok = ended == Loading::Result::kDone && source.is_complete();
+    wait_for_other_tasks();
+  }
+  // The installation may have been cancelled during the wait: then the caller does not take over
+  // the dataset's position in the stream, and the dataset must not be swapped in either.
+  result.ok = result.ok && !source.is_cut();
   if (result.ok) {
     swap_in(loaded);
     replace_functions(functions);
@@ -193,7 +223,7 @@ void DatasetInstaller::replace_functions(const std::vector<std::string>& codes) 
 
 void DatasetInstaller::swap_in(std::vector<std::unique_ptr<store::Keyspace>>& loaded) {
   server_.log().notice("MASTER <-> REPLICA sync: Swapping active DB with loaded DB");
-  server_.hooks().dataset_replacing.run();
+  announce_replacement();
   for (const auto& keyspace : loaded) {
     store::Keyspace& own = server_.database(keyspace->index());
     server_.events().swapping(own, *keyspace);

@@ -3,13 +3,16 @@
 // A file becomes the dump file and is loaded from there, after the old dataset was emptied. From
 // the socket the old one is emptied first too, unless repl-diskless-load is swapdb: then the new
 // one is loaded beside it, clients are served from the old one meanwhile if both have the same
-// history, and the old one stays if loading fails. In the end the append-only file is rewritten
-// with the resulting dataset.
+// history, and the old one stays if loading fails. Until all that the master announced was read, a
+// mark behind the dataset included, the server is in the loading state. In the end the append-only
+// file is rewritten with the resulting dataset.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "replication/dataset_receiver.h"
@@ -30,7 +33,9 @@ class ConnectionSource;
 
 class DatasetInstaller {
  public:
-  explicit DatasetInstaller(server::Server& server) : server_(server) {}
+  // `on_replacing` is called before the present dataset is emptied or replaced.
+  explicit DatasetInstaller(server::Server& server, std::function<void()> on_replacing = {})
+      : server_(server), on_replacing_(std::move(on_replacing)) {}
 
   struct Result {
     bool ok = false;
@@ -52,6 +57,7 @@ class DatasetInstaller {
   bool is_empty() const;
   void stop_children();
   void empty();
+  void announce_replacement();
   Result load_over(ConnectionSource& source, uint64_t size);
   Result load_beside(ConnectionSource& source, uint64_t size, bool same_history);
   void swap_in(std::vector<std::unique_ptr<store::Keyspace>>& loaded);
@@ -60,6 +66,7 @@ class DatasetInstaller {
   void remove_sync_file(const std::string& path);
 
   server::Server& server_;
+  std::function<void()> on_replacing_;
 };
 
 }  // namespace latchkey::replication

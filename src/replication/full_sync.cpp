@@ -12,6 +12,7 @@
 
 #include "base/time_units.h"
 #include "base/timeout.h"
+#include "replication/interval.h"
 #include "replication/pause_point.h"
 #include "replication/replication.h"
 #include "replication/sync_file.h"
@@ -107,11 +108,10 @@ void FullSync::begin_due() {
   const bool all_take_pipe =
       std::all_of(waiting.begin(), waiting.end(),
                   [this](const Replica* replica) { return wants_pipe(*replica); });
-  const int64_t waited_ms = server_.machine_ms() - waiting.front()->asked_ms;
+  const int64_t delay_ms = settings.repl_diskless_sync_delay * base::kMsPerSecond;
+  const bool has_waited = has_passed(delay_ms, waiting.front()->asked_ms, server_.machine_ms());
   const auto enough = static_cast<size_t>(settings.repl_diskless_sync_max_replicas);
-  if (all_take_pipe && waited_ms < settings.repl_diskless_sync_delay * base::kMsPerSecond &&
-      (enough == 0 || waiting.size() < enough))
-    return;
+  if (all_take_pipe && !has_waited && (enough == 0 || waiting.size() < enough)) return;
   begin_for(*waiting.front());
 }
 

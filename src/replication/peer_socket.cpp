@@ -149,9 +149,12 @@ bool PeerSocket::receive(int64_t timeout_ms) {
 }
 
 bool PeerSocket::read_line(std::string* line, int64_t timeout_ms) {
+  size_t searched = 0;
   size_t end;
-  while ((end = received_.find("\r\n")) == std::string::npos) {
-    if (!receive(timeout_ms)) return false;
+  while ((end = received_.find("\r\n", searched)) == std::string::npos) {
+    // Half of a line's end may be there.
+    if (!received_.empty()) searched = received_.size() - 1;
+    if (searched >= kLongestLine || !receive(timeout_ms)) return false;
   }
   *line = received_.substr(0, end);
   received_.erase(0, end + 2);

@@ -2,6 +2,7 @@
 // step: MIGRATE sends keys through it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -26,7 +27,9 @@ class PeerSocket {
   // Each waits up to `timeout_ms` at a time for the peer. False on failure; timed_out() tells
   // whether that was the timeout.
   bool write(std::string_view bytes, int64_t timeout_ms);
-  // The line is without its end.
+  // The line is without its end. Fails when kLongestLine bytes have none: it is no server of this
+  // protocol that sends them.
+  static constexpr size_t kLongestLine = 64 * 1024;
   bool read_line(std::string* line, int64_t timeout_ms);
   bool timed_out() const { return timed_out_; }
   // The address and port that it is connected to, when both ends have the same address: then it is

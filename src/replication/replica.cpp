@@ -60,6 +60,10 @@ bool Replica::survives_end_of_input() {
   return true;
 }
 
+void Replica::is_alive() {
+  acked_ms = client.server.machine_ms();
+}
+
 std::string Replica::ip() const {
   if (!announced_ip.empty()) return announced_ip;
   return std::string(net::ip_of(client.peer_address()));

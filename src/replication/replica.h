@@ -104,7 +104,7 @@ class Replica final : public server::ReplicaLink {
   int64_t delivered_ms = 0;
   uint64_t acked_offset = 0;
   uint64_t fsynced_offset = 0;  // offset that is synced in its append-only file
-  int64_t acked_ms = 0;         // Unix time
+  int64_t acked_ms = 0;         // of its last acknowledgement or empty request; Unix time
 
   // Whether writes are held for it or sent to it.
   bool follows_stream() const {
@@ -154,6 +154,7 @@ class Replica final : public server::ReplicaLink {
     return was_offered_channel && state == ReplicaState::kAnnounced;
   }
   bool survives_end_of_input() override;
+  void is_alive() override;
   void failed(std::string_view text) override { on_error_(*this, text); }
   // Frees its pending output and held bytes.
   void drop_output();

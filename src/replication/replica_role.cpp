@@ -11,6 +11,7 @@
 #include "replication/channel_forms.h"
 #include "replication/connection_source.h"
 #include "replication/failover.h"
+#include "replication/interval.h"
 #include "replication/master_session.h"
 #include "replication/pause_point.h"
 #include "replication/replication.h"
@@ -59,7 +60,10 @@ struct ReplicaRole::Installation {
 };
 
 ReplicaRole::ReplicaRole(server::Server& server, Replication& replication)
-    : server_(server), replication_(replication), installer_(server), local_expiry_(server) {
+    : server_(server),
+      replication_(replication),
+      installer_(server, [this] { may_resume_ = false; }),
+      local_expiry_(server) {
   if (!active()) return;
   server_.set_role(/*replica=*/true, /*link_up=*/false);
   server_.log().set_role('S');
@@ -139,7 +143,9 @@ void ReplicaRole::replicate_from(const std::string& host, int port) {
   attempts_ = 0;
   attempts_in_all_ = 0;
   dataset_broke_ = false;
-  connect(kConnecting);
+  // While an installation is being cancelled, the dataset that it leaves, and with it the position
+  // to resume from, is not known: a later tick connects.
+  if (installation_ == nullptr) connect(kConnecting);
 }
 
 bool ReplicaRole::as_valkey() const {
@@ -215,8 +221,8 @@ void ReplicaRole::drop_link() {
 
 void ReplicaRole::try_again() {
   drop_link();
-  const bool too_soon = server_.machine_ms() - connect_began_ms_ < kMinBetweenAttemptsMs;
-  if (!too_soon && active() && !server_.stop_requested()) connect(kReconnecting, " after failure");
+  const bool due = has_passed(kMinBetweenAttemptsMs, connect_began_ms_, server_.machine_ms());
+  if (due && active() && !server_.stop_requested()) connect(kReconnecting, " after failure");
 }
 
 // Valkey 9 writes deadlines of hash fields only to replicas that announce such a version; for
@@ -458,11 +464,11 @@ DatasetInstaller::Result ReplicaRole::install(Installation& installation) {
 
 void ReplicaRole::installed(const Installation& installation,
                             const DatasetInstaller::Result& result) {
-  if (result.dataset_lost) {
+  // The dataset of a cancelled installation may have been loaded, but its position is not taken.
+  if (result.dataset_lost || (result.ok && installation.cancelled)) {
     may_resume_ = false;
     replication_.begin_at({}, server_.replication_offset());
   }
-  // The installation was cancelled, and another one may have begun.
   if (installation.cancelled) return;
   if (!result.ok) {
     const bool broke = installation.source != nullptr && installation.source->broke();
@@ -498,8 +504,9 @@ void ReplicaRole::tick() {
   local_expiry_.tick();
   go_on_after_script();
   if (!active() || (server_.state() & server::kStateLoading) != 0) return;
-  if (server_.machine_ms() - second_began_ms_ < base::kMsPerSecond) return;
-  second_began_ms_ = server_.machine_ms();
+  const int64_t now_ms = server_.machine_ms();
+  if (!has_passed(base::kMsPerSecond, second_began_ms_, now_ms)) return;
+  second_began_ms_ = now_ms;
   every_second();
 }
 
@@ -515,8 +522,9 @@ void ReplicaRole::keep_alive() {
     const int64_t since_ms = installation_->source->waiting_since_ms();
     if (since_ms != 0 && timed_out(since_ms)) installation_->source->cut(ETIMEDOUT);
   }
-  if (carrier() == nullptr || server_.machine_ms() - newline_sent_ms_ < kNewlineIntervalMs) return;
-  newline_sent_ms_ = server_.machine_ms();
+  const int64_t now_ms = server_.machine_ms();
+  if (carrier() == nullptr || !has_passed(kNewlineIntervalMs, newline_sent_ms_, now_ms)) return;
+  newline_sent_ms_ = now_ms;
   carrier()->send_newline();
 }
 

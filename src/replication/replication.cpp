@@ -11,6 +11,7 @@
 #include "replication/failover.h"
 #include "replication/full_sync.h"
 #include "replication/info.h"
+#include "replication/interval.h"
 #include "replication/lags.h"
 #include "replication/master_session.h"
 #include "replication/migration.h"
@@ -521,8 +522,9 @@ void Replication::tick() {
   full_sync_->begin_due();
   replica_role_->tick();
   server_.shutdown().check();
-  if (server_.machine_ms() - second_began_ms_ < base::kMsPerSecond) return;
-  second_began_ms_ = server_.machine_ms();
+  const int64_t now_ms = server_.machine_ms();
+  if (!has_passed(base::kMsPerSecond, second_began_ms_, now_ms)) return;
+  second_began_ms_ = now_ms;
   every_second();
 }
 

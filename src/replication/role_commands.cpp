@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/port.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
 #include "replication/failover.h"
@@ -21,8 +22,6 @@ namespace latchkey::replication {
 using namespace server;
 
 namespace {
-
-constexpr int64_t kLastPort = 65535;
 
 void role_of_replica(CommandContext& ctx, const ReplicaRole& role) {
   ctx.reply.array(5);
@@ -72,9 +71,11 @@ void replicaof(CommandContext& ctx) {
     return ctx.reply.error("ERR Command is not valid when client is a replica.");
   }
   int64_t port = 0;
-  if (!base::parse_int64(ctx.args[2], &port) || port < 0 || port > kLastPort)
+  if (!base::parse_int64(ctx.args[2], &port) || port < 0 || port > base::kLastPort)
     return ctx.reply.error("ERR Invalid master port");
   const std::string host(ctx.args[1]);
+  // It would be the replica of nobody, which no REPLICAOF NO ONE could end.
+  if (host.empty()) return ctx.reply.error("ERR Invalid master host");
   if (role.active() && base::equal_ignoring_case(role.host(), host) && role.port() == port) {
     ctx.server.log().notice(
         "REPLICAOF would result into synchronization with the master we are already connected "

@@ -204,7 +204,9 @@ bool AppendOnlyFile::must_wait(Wait wait) {
     postponed_since_ms_ = now_ms();
     return true;
   }
-  if (now_ms() - postponed_since_ms_ < kMaxPostponedMs) return true;
+  const int64_t postponed_ms = now_ms() - postponed_since_ms_;
+  // A clock that was set back must not extend the wait.
+  if (postponed_ms >= 0 && postponed_ms < kMaxPostponedMs) return true;
   postponed_since_ms_ = 0;
   ++delayed_syncs_;
   server_.log().notice(
@@ -313,7 +315,8 @@ void AppendOnlyFile::sync_if_due() {
   }
   if (settings.appendfsync == AppendFsync::kEverysec || failed_before) {
     const int64_t now_s = now_ms() / base::kMsPerSecond;
-    if (now_s <= last_sync_s_ || pending_syncs() != 0) return;
+    // The clock may have been set back.
+    if (now_s == last_sync_s_ || pending_syncs() != 0) return;
     last_sync_s_ = now_s;
     if (const int error = injected_sync_error(server_); error != 0) {
       // Nothing was synced, so the next second's sync takes it along.

@@ -22,6 +22,8 @@ class ReplicaLink {
   virtual bool survives_end_of_input() = 0;
   // Whether this connection carries the dataset, and another of that replica the stream.
   virtual bool is_rdb_channel() const = 0;
+  // The peer has sent an empty request: it loads the dataset, and cannot acknowledge meanwhile.
+  virtual void is_alive() = 0;
   // A request of the replica was answered with an error, `text` without its dash. The error would
   // end up in the middle of the stream.
   virtual void failed(std::string_view text) = 0;

@@ -9,6 +9,7 @@
 #include "server/client/client_info.h"
 #include "server/client/master_link.h"
 #include "server/client/output_limits.h"
+#include "server/client/replica_link.h"
 #include "server/command/dispatcher.h"
 #include "server/command/transaction.h"
 #include "server/server.h"
@@ -124,6 +125,8 @@ resp::RequestParser::Limits RequestPump::limits_for(const Client& client) const 
     if (client.has(kClientMaster) && bytes[position] != '*' && count > 0) [[unlikely]]
       return Status::kError;
     position += used;
+    if (count == 0 && client.replica != nullptr) [[unlikely]]
+      client.replica->is_alive();
     if (count > 0) {
       batch_.requests.push_back({.first = first, .count = count, .end = position});
     } else if (batch_.requests.empty()) {

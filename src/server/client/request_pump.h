@@ -16,6 +16,11 @@
 
 #include "server/client/client.h"
 
+namespace latchkey::store {
+class Keyspace;
+class Value;
+}  // namespace latchkey::store
+
 namespace latchkey::server {
 
 class RequestPump {

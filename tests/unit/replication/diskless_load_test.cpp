@@ -226,6 +226,90 @@ TEST_CASE("A master that is silent in the middle of its dataset is left after re
   CHECK(channel.received().find('\n') != std::string::npos);
 }
 
+TEST_CASE("A replica whose clock is set back goes on to show its master that it loads",
+          "[diskless]") {
+  Scene scene("repl-diskless-load swapdb\n");
+  PlayedChannel& channel = scene.follow();
+  scene.give(channel, kMarked + scene.dataset.substr(0, 20));
+  scene.pass(1);
+  scene.clock.advance_ms(-3'600'000);
+  channel.received();
+  scene.pass(1);
+  CHECK(channel.received().find('\n') != std::string::npos);
+}
+
+TEST_CASE("The server is loading until the mark behind the dataset has come", "[diskless]") {
+  const char* how = GENERATE("swapdb", "flush-before-load", "on-empty-db");
+  CAPTURE(how);
+  Scene scene(std::string("repl-diskless-load ") + how + "\n");
+  PlayedChannel& channel = scene.follow();
+  scene.give(channel, kMarked + scene.dataset + kMark.substr(1));
+  const std::string loading = error("LOADING Redis is loading the dataset in memory");
+  CHECK((scene.server.state() & server::kStateLoading) != 0);
+  CHECK(scene.run("GET name") == loading);
+  CHECK(scene.run("REPLICAOF NO ONE") == loading);
+  CHECK(scene.run("REPLICAOF 127.0.0.1 1") == loading);
+  scene.give(channel, kMark.substr(0, 1));
+  CHECK((scene.server.state() & server::kStateLoading) == 0);
+  REQUIRE(scene.is_linked());
+  CHECK(scene.run("GET name") == bulk("theirs"));
+}
+
+TEST_CASE("A replica that leaves its master while it loads does not resume from where it was",
+          "[diskless]") {
+  Scene scene("repl-diskless-load flush-before-load\n");
+  PlayedChannel* channel = &scene.follow();
+  scene.give(*channel, kMarked + scene.dataset + kMark);
+  REQUIRE(scene.is_linked());
+  channel->hangs_up();
+  scene.settle();
+  scene.pass(1);
+  channel = &scene.follow();
+  REQUIRE(scene.asked.find(kId) != std::string::npos);
+  scene.give(*channel, "+FULLRESYNC " + kOtherId + " 500\r\n$EOF:" + kMark + "\r\n" +
+                           scene.dataset.substr(0, 30));
+  REQUIRE((scene.server.state() & server::kStateLoading) != 0);
+  // A cluster may decide it; users are refused.
+  scene.role().replicate_from("127.0.0.1", scene.master.port());
+  scene.settle();
+  CHECK(scene.run("DBSIZE") == integer(0));
+  scene.pass(1);
+  PlayedChannel& next = scene.follow();
+  CHECK(scene.asked.find(kId) == std::string::npos);
+  CHECK(scene.asked.find(bulks({"PSYNC", "?", "-1"})) != std::string::npos);
+  scene.give(next, kMarked + scene.dataset + kMark);
+  REQUIRE(scene.is_linked());
+  CHECK(scene.run("GET name") == bulk("theirs"));
+}
+
+TEST_CASE("A dataset that is given up while it waits for other tasks is not swapped in",
+          "[diskless]") {
+  Scene scene("repl-diskless-load swapdb\n");
+  PlayedChannel* channel = &scene.follow();
+  scene.give(*channel, kMarked + scene.dataset + kMark);
+  REQUIRE(scene.is_linked());
+  channel->hangs_up();
+  scene.settle();
+  scene.pass(1);
+  channel = &scene.follow();
+  const std::string other = empty_dataset();
+  scene.give(*channel, kMarked + other.substr(0, 20));
+  REQUIRE((scene.server.state() & server::kStateAsyncLoading) != 0);
+  bool ends = false;
+  scene.server.tasks().start([&] {
+    while (!ends) scene.server.tasks().yield();
+  });
+  scene.give(*channel, other.substr(20) + kMark);
+  // Until the other task has ended.
+  CHECK((scene.server.state() & server::kStateAsyncLoading) != 0);
+  scene.role().give_up_dataset();
+  ends = true;
+  scene.settle();
+  CHECK((scene.server.state() & server::kStateAsyncLoading) == 0);
+  CHECK_FALSE(scene.is_linked());
+  CHECK(scene.run("GET name") == bulk("theirs"));
+}
+
 TEST_CASE("A replica with keys loads from a file where only an empty one may load at once",
           "[diskless]") {
   for (const bool is_empty : {true, false}) {

@@ -86,6 +86,23 @@ TEST_CASE("What is written to another server arrives, and its lines are read", "
   CHECK(line == "+last");
 }
 
+TEST_CASE("A server that sends no line's end is not listened to for ever", "[peer-socket]") {
+  Other other;
+  const auto peer = other.connect();
+  std::string line;
+  SECTION("a line may be long") {
+    const std::string most(PeerSocket::kLongestLine - 2, 'x');
+    other.send(most + "\r\n");
+    REQUIRE(peer->read_line(&line, kLongMs));
+    CHECK(line == most);
+  }
+  SECTION("but not longer") {
+    other.send(std::string(PeerSocket::kLongestLine + 1, 'x'));
+    CHECK_FALSE(peer->read_line(&line, kLongMs));
+    CHECK_FALSE(peer->timed_out());
+  }
+}
+
 TEST_CASE("A server that does not read is waited for no longer than was said", "[peer-socket]") {
   Other other;
   const auto peer = other.connect();

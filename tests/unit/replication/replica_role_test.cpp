@@ -42,6 +42,14 @@ TEST_CASE("Requests of the stream come in pieces") {
   CHECK(f.server.replication_offset() == 100 + static_cast<int64_t>(set.size()));
 }
 
+TEST_CASE("REPLICAOF wants a master that has a name") {
+  LinkedReplica f;
+  CHECK(f.user.run_words({"REPLICAOF", "", "6379"}) == error("ERR Invalid master host"));
+  CHECK(f.user.run("REPLICAOF NO ONE") == kOk);
+  CHECK(f.user.run_words({"REPLICAOF", "", "6379"}) == error("ERR Invalid master host"));
+  CHECK(f.user.run("SET key value") == kOk);
+}
+
 TEST_CASE("Clients of a replica read and do not write") {
   LinkedReplica f;
   f.master.sends(bulks({"SET", "key", "value"}));
@@ -413,6 +421,24 @@ TEST_CASE("A master that is silent for too long is left, and tried again") {
   REQUIRE(f.replica_role().link() != nullptr);
   f.advance_seconds(7);
   CHECK(f.logged("Timeout connecting to the MASTER..."));
+}
+
+TEST_CASE("A replica whose clock is set back acknowledges and connects as before") {
+  LinkedReplica f;
+  f.advance_seconds(1);
+  f.advance_ms(-3'600'000);
+  f.master.received();
+  SECTION("it acknowledges") {
+    f.advance_seconds(1);
+    CHECK(f.master.received() == bulks({"REPLCONF", "ACK", "100"}));
+  }
+  SECTION("it connects again") {
+    f.master.hangs_up();
+    f.replica_role().link()->on_disconnect();
+    REQUIRE(f.replica_role().link() == nullptr);
+    f.advance_seconds(1);
+    CHECK(f.replica_role().link() != nullptr);
+  }
 }
 
 TEST_CASE("The master's requests pass limits of memory and of what replicas may do") {

@@ -302,6 +302,49 @@ TEST_CASE("a replica that is silent for too long is dropped, one without acknowl
   CHECK(master.info("connected_slaves") == "1");
 }
 
+TEST_CASE("a replica that sends empty lines while it loads its dataset is not dropped") {
+  Master master("repl-timeout 5");
+  Follower replica(master);
+  replica.run("REPLCONF ACK 1");
+  for (int i = 0; i < 3; ++i) {
+    master.advance_seconds(4);
+    REQUIRE(master.info("connected_slaves") == "1");
+    CHECK(replica.send("\n").find('-') == std::string::npos);
+  }
+  // The time is another, the offset is not.
+  CHECK(master.info("slave0") == "ip=?,port=7777,state=online,offset=1,lag=0,io-thread=0");
+  master.advance_seconds(6);
+  CHECK(master.info("connected_slaves") == "0");
+}
+
+TEST_CASE("a master whose clock is set back goes on with its work of every second") {
+  constexpr int64_t kBackMs = -3'600'000;
+  SECTION("it pings, and drops silent replicas") {
+    Master master("repl-ping-replica-period 1\nrepl-timeout 5");
+    Follower replica(master);
+    master.advance_seconds(1);
+    master.advance_ms(kBackMs);
+    master.tick();
+    replica.run("REPLCONF ACK 1");
+    replica.take_output();
+    master.advance_seconds(2);
+    CHECK(replica.take_output().find("ping") != std::string::npos);
+    master.advance_seconds(6);
+    CHECK(master.info("connected_slaves") == "0");
+  }
+  SECTION("it begins a snapshot that waits for more replicas") {
+    Master master("repl-diskless-sync-delay 3");
+    TestClient replica(master);
+    replica.run("REPLCONF capa eof capa psync2");
+    replica.run("PSYNC ? -1");
+    master.advance_seconds(1);
+    CHECK(master.snapshots->begun == 0);
+    master.advance_ms(kBackMs);
+    master.tick();
+    CHECK(master.snapshots->begun == 1);
+  }
+}
+
 TEST_CASE("the backlog goes when there were no replicas for long, and the history with it") {
   Master master("repl-backlog-ttl 10");
   TestClient user(master);

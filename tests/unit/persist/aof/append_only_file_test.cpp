@@ -144,6 +144,42 @@ TEST_CASE("appendfsync everysec syncs about once a second, in the background") {
   CHECK(told == 1);
 }
 
+TEST_CASE("appendfsync everysec goes on syncing when the clock is set back") {
+  Appending a("appendfsync everysec");
+  a.set("one");
+  a.server.advance_ms(1000);
+  a.file.flush();
+  a.worker.drain();
+  REQUIRE(a.file.synced_offset() == 1);
+  a.server.advance_ms(-3'600'000);
+  a.set("two");
+  a.file.flush();
+  a.worker.drain();
+  CHECK(a.file.synced_offset() == 2);
+}
+
+TEST_CASE("A clock that is set back does not extend the wait for a sync that goes on") {
+  Appending a("appendfsync everysec");
+  a.set("one");
+  a.file.flush();
+  std::mutex disk;
+  disk.lock();
+  // Delays the sync.
+  a.worker.run([&] { std::lock_guard wait(disk); });
+  a.server.advance_ms(1000);
+  a.file.flush();
+  REQUIRE(a.file.pending_syncs() == 1);
+  const std::string before = a.contents();
+  a.set("two");
+  a.file.flush();
+  CHECK(a.contents() == before);
+  a.server.advance_ms(-3'600'000);
+  a.file.flush();
+  CHECK(a.contents().size() > before.size());
+  disk.unlock();
+  a.worker.drain();
+}
+
 TEST_CASE("appendfsync no leaves syncing to the system") {
   Appending a("appendfsync no");
   a.set("one");
