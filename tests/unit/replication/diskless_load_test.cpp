@@ -31,6 +31,9 @@ std::string masters_dataset() {
   return source.dataset();
 }
 
+const std::string kFull = "+FULLRESYNC " + kId + " 100\r\n";
+const std::string kMarked = kFull + "$EOF:" + kMark + "\r\n";
+
 struct Scene {
   explicit Scene(const std::string& settings)
       : master(loop),
@@ -74,6 +77,16 @@ struct Scene {
     asked = greet(channel);
     return channel;
   }
+  // The same of a replica that has had its whole dataset, and lost the link.
+  PlayedChannel& follow_again() {
+    PlayedChannel& first = follow();
+    give(first, kMarked + dataset + kMark);
+    REQUIRE(is_linked());
+    first.hangs_up();
+    settle();
+    pass(1);
+    return follow();
+  }
   static std::string greet(PlayedChannel& channel) {
     channel.received();
     channel.says("+PONG\r\n");
@@ -111,9 +124,6 @@ struct Scene {
     return log;
   }
 };
-
-const std::string kFull = "+FULLRESYNC " + kId + " 100\r\n";
-const std::string kMarked = kFull + "$EOF:" + kMark + "\r\n";
 
 std::string sized(const std::string& dataset) {
   return kFull + "$" + std::to_string(dataset.size()) + "\r\n" + dataset;
@@ -258,16 +268,10 @@ TEST_CASE("The server is loading until the mark behind the dataset has come", "[
 TEST_CASE("A replica that leaves its master while it loads does not resume from where it was",
           "[diskless]") {
   Scene scene("repl-diskless-load flush-before-load\n");
-  PlayedChannel* channel = &scene.follow();
-  scene.give(*channel, kMarked + scene.dataset + kMark);
-  REQUIRE(scene.is_linked());
-  channel->hangs_up();
-  scene.settle();
-  scene.pass(1);
-  channel = &scene.follow();
+  PlayedChannel& channel = scene.follow_again();
   REQUIRE(scene.asked.find(kId) != std::string::npos);
-  scene.give(*channel, "+FULLRESYNC " + kOtherId + " 500\r\n$EOF:" + kMark + "\r\n" +
-                           scene.dataset.substr(0, 30));
+  scene.give(channel, "+FULLRESYNC " + kOtherId + " 500\r\n$EOF:" + kMark + "\r\n" +
+                          scene.dataset.substr(0, 30));
   REQUIRE((scene.server.state() & server::kStateLoading) != 0);
   // A cluster may decide it; users are refused.
   scene.role().replicate_from("127.0.0.1", scene.master.port());
@@ -285,21 +289,15 @@ TEST_CASE("A replica that leaves its master while it loads does not resume from 
 TEST_CASE("A dataset that is given up while it waits for other tasks is not swapped in",
           "[diskless]") {
   Scene scene("repl-diskless-load swapdb\n");
-  PlayedChannel* channel = &scene.follow();
-  scene.give(*channel, kMarked + scene.dataset + kMark);
-  REQUIRE(scene.is_linked());
-  channel->hangs_up();
-  scene.settle();
-  scene.pass(1);
-  channel = &scene.follow();
+  PlayedChannel& channel = scene.follow_again();
   const std::string other = empty_dataset();
-  scene.give(*channel, kMarked + other.substr(0, 20));
+  scene.give(channel, kMarked + other.substr(0, 20));
   REQUIRE((scene.server.state() & server::kStateAsyncLoading) != 0);
   bool ends = false;
   scene.server.tasks().start([&] {
     while (!ends) scene.server.tasks().yield();
   });
-  scene.give(*channel, other.substr(20) + kMark);
+  scene.give(channel, other.substr(20) + kMark);
   // Until the other task has ended.
   CHECK((scene.server.state() & server::kStateAsyncLoading) != 0);
   scene.role().give_up_dataset();
@@ -333,18 +331,12 @@ TEST_CASE("A replica with keys loads from a file where only an empty one may loa
 TEST_CASE("The dataset of the same history is loaded beside what goes on to be served",
           "[diskless]") {
   Scene scene("repl-diskless-load swapdb\n");
-  PlayedChannel* channel = &scene.follow();
-  scene.give(*channel, kMarked + scene.dataset + kMark);
-  REQUIRE(scene.is_linked());
-  channel->hangs_up();
-  scene.settle();
-  scene.pass(1);
-  channel = &scene.follow();
+  PlayedChannel& channel = scene.follow_again();
   CHECK(scene.asked.find(kId) != std::string::npos);
-  scene.give(*channel, kMarked + scene.dataset.substr(0, 30));
+  scene.give(channel, kMarked + scene.dataset.substr(0, 30));
   CHECK((scene.server.state() & server::kStateAsyncLoading) != 0);
   CHECK(scene.run("GET name") == bulk("theirs"));
-  scene.give(*channel, scene.dataset.substr(30) + kMark);
+  scene.give(channel, scene.dataset.substr(30) + kMark);
   REQUIRE(scene.is_linked());
   CHECK((scene.server.state() & server::kStateAsyncLoading) == 0);
   CHECK(scene.run("GET name") == bulk("theirs"));
