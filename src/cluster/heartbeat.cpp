@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/interval.h"
 #include "cluster/cluster.h"
 #include "server/server.h"
 
@@ -47,8 +48,7 @@ void Heartbeat::ping_random_node() {
   const int64_t configured_ms = server.settings().cluster_ping_interval;
   const int64_t interval_ms = configured_ms != 0 ? configured_ms : kPingIntervalMs;
   const int64_t now_ms = server.machine_ms();
-  // A clock that was set back must not stop the pings for as long.
-  if (now_ms >= pinged_ms_ && now_ms - pinged_ms_ < interval_ms) return;
+  if (!base::has_passed(interval_ms, pinged_ms_, now_ms)) return;
   pinged_ms_ = now_ms;
   Node* longest_silent = nullptr;
   NodeTable& nodes = cluster_.nodes();

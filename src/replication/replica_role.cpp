@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/interval.h"
 #include "base/time_units.h"
 #include "replication/channel_forms.h"
 #include "replication/connection_source.h"
 #include "replication/failover.h"
-#include "replication/interval.h"
 #include "replication/master_session.h"
 #include "replication/pause_point.h"
 #include "replication/replication.h"
@@ -221,7 +221,7 @@ void ReplicaRole::drop_link() {
 
 void ReplicaRole::try_again() {
   drop_link();
-  const bool due = has_passed(kMinBetweenAttemptsMs, connect_began_ms_, server_.machine_ms());
+  const bool due = base::has_passed(kMinBetweenAttemptsMs, connect_began_ms_, server_.machine_ms());
   if (due && active() && !server_.stop_requested()) connect(kReconnecting, " after failure");
 }
 
@@ -505,7 +505,7 @@ void ReplicaRole::tick() {
   go_on_after_script();
   if (!active() || (server_.state() & server::kStateLoading) != 0) return;
   const int64_t now_ms = server_.machine_ms();
-  if (!has_passed(base::kMsPerSecond, second_began_ms_, now_ms)) return;
+  if (!base::has_passed(base::kMsPerSecond, second_began_ms_, now_ms)) return;
   second_began_ms_ = now_ms;
   every_second();
 }
@@ -523,7 +523,8 @@ void ReplicaRole::keep_alive() {
     if (since_ms != 0 && timed_out(since_ms)) installation_->source->cut(ETIMEDOUT);
   }
   const int64_t now_ms = server_.machine_ms();
-  if (carrier() == nullptr || !has_passed(kNewlineIntervalMs, newline_sent_ms_, now_ms)) return;
+  if (carrier() == nullptr || !base::has_passed(kNewlineIntervalMs, newline_sent_ms_, now_ms))
+    return;
   newline_sent_ms_ = now_ms;
   carrier()->send_newline();
 }

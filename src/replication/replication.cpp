@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/interval.h"
 #include "base/text/text.h"
 #include "base/time_units.h"
 #include "replication/channel_forms.h"
@@ -11,7 +12,6 @@
 #include "replication/failover.h"
 #include "replication/full_sync.h"
 #include "replication/info.h"
-#include "replication/interval.h"
 #include "replication/lags.h"
 #include "replication/master_session.h"
 #include "replication/migration.h"
@@ -523,7 +523,7 @@ void Replication::tick() {
   replica_role_->tick();
   server_.shutdown().check();
   const int64_t now_ms = server_.machine_ms();
-  if (!has_passed(base::kMsPerSecond, second_began_ms_, now_ms)) return;
+  if (!base::has_passed(base::kMsPerSecond, second_began_ms_, now_ms)) return;
   second_began_ms_ = now_ms;
   every_second();
 }

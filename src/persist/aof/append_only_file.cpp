@@ -8,6 +8,7 @@
 
 #include "base/cycle_clock.h"
 #include "base/free_if_large.h"
+#include "base/interval.h"
 #include "base/time_units.h"
 #include "persist/disk_faults.h"
 #include "server/client/client.h"
@@ -204,9 +205,7 @@ bool AppendOnlyFile::must_wait(Wait wait) {
     postponed_since_ms_ = now_ms();
     return true;
   }
-  const int64_t postponed_ms = now_ms() - postponed_since_ms_;
-  // A clock that was set back must not extend the wait.
-  if (postponed_ms >= 0 && postponed_ms < kMaxPostponedMs) return true;
+  if (!base::has_passed(kMaxPostponedMs, postponed_since_ms_, now_ms())) return true;
   postponed_since_ms_ = 0;
   ++delayed_syncs_;
   server_.log().notice(
