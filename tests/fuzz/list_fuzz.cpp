@@ -1,4 +1,5 @@
 // Operations on a list, small or of many nodes, beside a std::deque.
+#include <algorithm>
 #include <deque>
 #include <memory>
 #include <string>
@@ -108,11 +109,19 @@ class Session {
         require(list_->get(list_->at(at)).text(scratch) == model_[static_cast<size_t>(at)]);
         const Index from_end = at - static_cast<Index>(model_.size());
         require(list_->get(list_->at(from_end)).text(scratch) == model_[static_cast<size_t>(at)]);
+        find(model_[static_cast<size_t>(at)]);
         break;
       }
       default:
         check();
     }
+  }
+
+  void find(const std::string& text) const {
+    const auto found = list_->find(Listpack::Matcher(text), list_->at(0));
+    const auto first = std::find(model_.begin(), model_.end(), text) - model_.begin();
+    const auto expected = list_->at(first);
+    require(found.node == expected.node && found.position == expected.position);
   }
 
   // Walks from a place on and erases now and then, as LREM does.

@@ -51,11 +51,12 @@ std::vector<int64_t> matches(const List& list, std::string_view element, const S
   const bool backwards = search.rank < 0;
   const auto size = static_cast<int64_t>(list.size());
   int64_t to_skip = (backwards ? -search.rank : search.rank) - 1;
+  const store::Listpack::Matcher wanted(element);
   std::vector<int64_t> found;
   List::Cursor cursor = list.at(backwards ? -1 : 0);
   for (int64_t seen = 0; cursor; ++seen) {
     if (search.most_looked_at != 0 && seen == search.most_looked_at) break;
-    if (list.get(cursor).equals(element) && to_skip-- <= 0) {
+    if (wanted.matches(list.get(cursor)) && to_skip-- <= 0) {
       found.push_back(backwards ? size - 1 - seen : seen);
       if (static_cast<int64_t>(found.size()) == search.count) break;
     }

@@ -129,8 +129,7 @@ void linsert(CommandContext& ctx) {
   List* list = value_at<List>(ctx, ref);
   if (list == nullptr) return ref ? void() : ctx.reply.integer(0);
   list->will_grow(ctx.args[4].size(), 1, limits(ctx));
-  List::Cursor cursor = list->at(0);
-  while (cursor && !list->get(cursor).equals(ctx.args[3])) cursor = list->next(cursor);
+  const List::Cursor cursor = list->find(store::Listpack::Matcher(ctx.args[3]), list->at(0));
   if (!cursor) {
     list->recompress();
     return ctx.reply.integer(-1);
@@ -178,16 +177,18 @@ void lrem(CommandContext& ctx) {
   KeyRef ref = ctx.db.find_for_write(key);
   List* list = value_at<List>(ctx, ref);
   if (list == nullptr) return ref ? void() : ctx.reply.integer(0);
+  const store::Listpack::Matcher removed(ctx.args[3]);
   const auto most = static_cast<uint64_t>(std::abs(wanted));
+  const auto match_from = [&](List::Cursor cursor) {
+    if (wanted >= 0) return list->find(removed, cursor);
+    while (cursor && !removed.matches(list->get(cursor))) cursor = list->previous(cursor);
+    return cursor;
+  };
   uint64_t gone = 0;
   // Backwards, erase() returns an element that was already compared.
-  List::Cursor cursor = list->at(wanted < 0 ? -1 : 0);
-  while (cursor && (most == 0 || gone < most)) {
-    if (!list->get(cursor).equals(ctx.args[3])) {
-      cursor = wanted < 0 ? list->previous(cursor) : list->next(cursor);
-      continue;
-    }
-    ++gone;
+  for (List::Cursor cursor = list->at(wanted < 0 ? -1 : 0); most == 0 || gone < most; ++gone) {
+    cursor = match_from(cursor);
+    if (!cursor) break;
     cursor = list->erase(cursor);
     if (wanted < 0) cursor = cursor ? list->previous(cursor) : list->at(-1);
   }

@@ -276,23 +276,6 @@ unsigned char* splice(unsigned char*& bytes, uint32_t position, uint64_t removed
   return bytes + position;
 }
 
-// Compares a text with integers; the text is parsed at the first comparison.
-class MaybeInteger {
- public:
-  explicit MaybeInteger(std::string_view text) : text_(text) {}
-  bool is(int64_t value) {
-    if (state_ == State::kUnknown)
-      state_ = base::parse_int64(text_, &value_) ? State::kInteger : State::kText;
-    return state_ == State::kInteger && value_ == value;
-  }
-
- private:
-  enum class State : uint8_t { kUnknown, kInteger, kText };
-  std::string_view text_;
-  int64_t value_ = 0;
-  State state_ = State::kUnknown;
-};
-
 }  // namespace
 
 // --- Elements -----------------------------------------------------------------------------------
@@ -302,8 +285,12 @@ std::string_view Listpack::Element::text(char* scratch) const {
 }
 
 bool Listpack::Element::equals(std::string_view text) const {
-  return is_integer ? MaybeInteger(text).is(integer) : bytes == text;
+  int64_t value = 0;
+  return is_integer ? base::parse_int64(text, &value) && value == integer : bytes == text;
 }
+
+Listpack::Matcher::Matcher(std::string_view text)
+    : text_(text), is_integer_(base::parse_int64(text, &integer_)) {}
 
 // --- Making -------------------------------------------------------------------------------------
 
@@ -442,14 +429,11 @@ Listpack::Element Listpack::get(Position position) const {
   return decode(bytes_ + position);
 }
 
-Listpack::Position Listpack::find(std::string_view text, Position from, size_t skip) const {
+Listpack::Position Listpack::find(const Matcher& matcher, Position from, size_t skip) const {
   if (from == kNone) return kNone;
-  MaybeInteger number(text);
   const unsigned char* at = bytes_ + from;
   while (*at != kEnd) {
-    const Element element = decode(at);
-    if (element.is_integer ? number.is(element.integer) : element.bytes == text)
-      return static_cast<Position>(at - bytes_);
+    if (matcher.matches(decode(at))) return static_cast<Position>(at - bytes_);
     at += step(at);
     for (size_t i = 0; i < skip && *at != kEnd; ++i) at += step(at);
   }

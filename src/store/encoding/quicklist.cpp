@@ -112,6 +112,21 @@ Quicklist::Cursor Quicklist::at(int64_t index) const {
   return {node, node->is_plain ? kPlain : node->pack.at(static_cast<int64_t>(left))};
 }
 
+Quicklist::Cursor Quicklist::find(const Listpack::Matcher& matcher, Cursor from) const {
+  while (from) {
+    Node* const node = from.node;
+    if (node->is_plain) {
+      if (matcher.matches(get(from))) return from;
+    } else {
+      const Listpack::Position found = node->pack.find(matcher, from.position);
+      if (found != Listpack::kNone) return {node, found};
+    }
+    from = front_of(node->next);
+    leave(node);
+  }
+  return {};
+}
+
 Listpack::Element Quicklist::get(Cursor cursor) const {
   if (cursor.node->is_plain) return {false, 0, cursor.node->plain};
   return cursor.node->pack.get(cursor.position);

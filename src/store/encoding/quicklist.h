@@ -94,6 +94,9 @@ class Quicklist {
   Cursor previous(Cursor cursor) const;
   // The element at that index; negative indexes count from the end, -1 being the last.
   Cursor at(int64_t index) const;
+  // The first element that matches, from the cursor on; empty when there is none. Invalidates
+  // Elements.
+  Cursor find(const Listpack::Matcher& matcher, Cursor from) const;
   // REQUIRES: the cursor is at an element.
   Listpack::Element get(Cursor cursor) const;
 

@@ -29,6 +29,11 @@ List::Cursor List::previous(Cursor cursor) const {
   return {nullptr, pack_.previous(cursor.position)};
 }
 
+List::Cursor List::find(const Listpack::Matcher& matcher, Cursor from) const {
+  if (chain_ != nullptr) return of(chain_->find(matcher, within(from)));
+  return {nullptr, pack_.find(matcher, from.position)};
+}
+
 List::Element List::get(Cursor cursor) const {
   return chain_ != nullptr ? chain_->get(within(cursor)) : pack_.get(cursor.position);
 }

@@ -52,9 +52,11 @@ class List final : public Value {
   // The element at that index; negative indexes count from the end, -1 being the last. Empty when
   // there is none.
   Cursor at(int64_t index) const;
-  // Invalidate Elements returned before.
+  // These invalidate Elements returned before.
   Cursor next(Cursor cursor) const;
   Cursor previous(Cursor cursor) const;
+  // The first element that matches, from the cursor on; empty when there is none.
+  Cursor find(const Listpack::Matcher& matcher, Cursor from) const;
   // REQUIRES: the cursor is at an element.
   Element get(Cursor cursor) const;
 

@@ -219,9 +219,10 @@ std::optional<size_t> SortedSet::rank(std::string_view member) const {
     if (found == nullptr) return std::nullopt;
     return large_->tree.rank(found);
   }
+  const Listpack::Matcher wanted(member);
   size_t rank = 0;
   for (auto position = listpack_.first(); position != Listpack::kNone; ++rank) {
-    if (listpack_.get(position).equals(member)) return rank;
+    if (wanted.matches(listpack_.get(position))) return rank;
     position = listpack_.next(listpack_.next(position));
   }
   return std::nullopt;

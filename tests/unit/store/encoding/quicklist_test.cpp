@@ -1,5 +1,6 @@
 #include "store/encoding/quicklist.h"
 
+#include <algorithm>
 #include <deque>
 #include <string>
 #include <utility>
@@ -24,6 +25,16 @@ bool equals(const Quicklist& list, const std::deque<std::string>& model) {
     if (expected == model.end() || list.get(cursor).text(scratch) != *expected++) return false;
   }
   return expected == model.end() && list.size() == model.size();
+}
+
+// Whether the first element with that text, from an index on, is the one of the model.
+bool finds(const Quicklist& list, const std::deque<std::string>& model, const std::string& text,
+           int64_t from) {
+  const auto found = list.find(Listpack::Matcher(text), list.at(from));
+  const auto expected = std::find(model.begin() + from, model.end(), text);
+  if (!found || expected == model.end()) return !found == (expected == model.end());
+  const auto at = list.at(expected - model.begin());
+  return found.node == at.node && found.position == at.position;
 }
 
 // Elements that compress well, some so large that they have nodes of their own.
@@ -118,6 +129,20 @@ TEST_CASE("A walk compresses the nodes that it leaves", "[quicklist]") {
   CHECK(list.compressed_nodes() == 98);
 }
 
+TEST_CASE("A search compresses the nodes that it leaves", "[quicklist]") {
+  Quicklist list(kFill, 1);
+  fill(list);
+  list.recompress();
+  const std::string sought = std::string(40, 'x') + "200";
+  const auto found = list.find(Listpack::Matcher(sought), list.first());
+  REQUIRE(found);
+  CHECK(list.get(found).equals(sought));
+  CHECK(list.compressed_nodes() == 97);
+  CHECK_FALSE(list.find(Listpack::Matcher("none"), found));
+  CHECK(list.compressed_nodes() == 98);
+  CHECK_FALSE(list.find(Listpack::Matcher(sought), {}));
+}
+
 TEST_CASE("A node that gets to an end is opened, one that leaves it compressed", "[quicklist]") {
   Quicklist list(kFill, 1);
   fill(list);
@@ -201,6 +226,8 @@ TEST_CASE("A quicklist keeps what a std::deque keeps, compressed at any depth", 
         model.erase(model.begin() + index, model.begin() + index + static_cast<int64_t>(count));
       } else {
         REQUIRE(text_at(list, index) == model[static_cast<size_t>(index)]);
+        REQUIRE(finds(list, model, model[random.below(model.size())], index));
+        REQUIRE(finds(list, model, element, index));
       }
       if (random.below(3) == 0) list.recompress();
       if (round % 50 == 0) REQUIRE(equals(list, model));
