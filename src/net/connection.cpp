@@ -29,9 +29,13 @@ struct Connection::Stream {
 
 namespace {
 
-// Maximum pieces of one write call, and bytes.
+// Maximum pieces of one write call.
 constexpr size_t kMaxPieces = 64;
-constexpr size_t kMaxSent = 512 * 1024;
+// And of bytes: of much output a quarter, within these limits. What is sent in several calls costs
+// less where the peer empties the socket meanwhile (1 MB: 160 us, 270 in one call), large calls
+// save turns (64 MB: 16.7 ms in calls of 4 MB, 18.8 of 512 KB).
+constexpr size_t kMinMostSent = 512 * 1024;
+constexpr size_t kMaxMostSent = 4 * 1024 * 1024;
 // From so many bytes on the rest waits for the next turn, although the socket takes more: a client
 // that reads as fast as it is written to would hold up all others.
 constexpr size_t kMaxSentInTurn = 4 * 1024 * 1024;
@@ -88,8 +92,8 @@ std::string format_address(const sockaddr_storage& address) {
 // The front of the buffer, as much as one write call takes. Returns the number of pieces.
 size_t gather_for_write(const resp::OutputBuffer& buffer, uv_buf_t (&pieces)[kMaxPieces]) {
   const size_t count = buffer.gather(pieces, kMaxPieces);
-  if (buffer.size() <= kMaxSent) return count;
-  size_t left = kMaxSent;
+  size_t left = std::clamp(buffer.size() / 4, kMinMostSent, kMaxMostSent);
+  if (buffer.size() <= left) return count;
   for (size_t i = 0; i < count; ++i) {
     if (pieces[i].len >= left) {
       pieces[i].len = left;
@@ -516,7 +520,7 @@ void Connection::flush_held() {
   flush();
 }
 
-// Sends from the buffer until it is empty, `allowed` bytes at most, or up to kMaxSent more. False
+// Sends from the buffer until it is empty, `allowed` bytes at most, or some more of one call. False
 // when something is left: the socket takes no more, or has failed. Who flushes is not told of that
 // but by the loop, in a later turn, which tries once more.
 bool Connection::drain(resp::OutputBuffer& buffer, size_t* allowed) {
