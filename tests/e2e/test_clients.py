@@ -1,6 +1,9 @@
 """CLIENT and its kin: what is told of clients, how they are paused, silenced, unblocked and closed; who may log in."""
 
+import os
 import re
+import signal
+import threading
 import unittest
 
 import harness
@@ -345,6 +348,40 @@ class GoneInATransaction(harness.ServerTestCase):
         clients = admin.call("INFO", "clients")
         for line in ("connected_clients:1", "pubsub_clients:0", "tracking_clients:0"):
             self.assertIn(line + "\r\n", clients)
+
+
+class TakingTooMuch(harness.ServerTestCase):
+    """maxmemory-clients."""
+
+    options = {"maxmemory-clients": "400kb"}
+
+    def send_while_the_server_is_stopped(self, client, data):
+        """So that it finds all of it, or as much as fits on the way, in one turn."""
+        sender = threading.Thread(target=client.send_raw, args=(data,))
+        os.kill(self.server.process.pid, signal.SIGSTOP)
+        try:
+            sender.start()
+            sender.join(0.2)
+        finally:
+            os.kill(self.server.process.pid, signal.SIGCONT)
+        sender.join()
+
+    def test_a_request_that_is_read_in_one_turn_counts_before_it_runs(self):
+        admin, client = self.connect(), self.connect()
+        admin.call("CONFIG", "SET", "maxmemory-clients", "0")
+        for _ in range(20):  # until the kernel has given the connection much room
+            client.call("ECHO", "x" * 2_000_000)  # more than what stays allocated
+        admin.call("CONFIG", "SET", "maxmemory-clients", "400kb")
+        self.send_while_the_server_is_stopped(client, harness.encode("SET", "large", "x" * 410_000))
+        self.assertEqual(client.read_until_closed(), b"")
+        self.assertEqual(admin.call("EXISTS", "large"), 0)
+        self.assertIn("evicted_clients:1\r\n", admin.call("INFO", "stats"))
+
+    def test_one_that_fits_runs(self):
+        client = self.connect()
+        for _ in range(3):
+            self.send_while_the_server_is_stopped(client, harness.encode("SET", "fits", "x" * 200_000))
+            self.assertEqual(client.read(), "OK")
 
 
 class Authentication(harness.ServerTestCase):

@@ -2,9 +2,10 @@
 // clients are closed until it is not.
 //
 // Without a limit this costs a test of a flag for each batch of requests. With one, a client is
-// measured again when it has read, written or been sent to, at a cost of O(log clients). Some
-// clients are never closed but count: those with CLIENT NO-EVICT, and those smaller than
-// kMinToClose. Replicas, a master and nodes that move slots neither count nor are closed.
+// measured again when it has read, written or been sent to, at a cost of O(log clients), and also
+// before it runs a large request. Some clients are never closed but count: those with CLIENT
+// NO-EVICT, and those smaller than kMinToClose. Replicas, a master and nodes that move slots
+// neither count nor are closed.
 #pragma once
 
 #include <cstddef>
