@@ -6,20 +6,16 @@ processes, in rounds: each row on each server in turn, then all again. The middl
 that answers an error ends the run.
 """
 
-import csv
 import os
 import socket
 import statistics
-import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 
+from bench_load import run_load
 from bench_server import encode
 
-CHECKOUT = Path(__file__).resolve().parent.parent.parent
-REFERENCE = Path(os.environ.get("LATCHKEY_REFERENCE_DIR") or CHECKOUT / "build" / "reference").absolute()
 END = b"$16\r\nend of the reply\r\n"
 
 
@@ -156,18 +152,12 @@ def scan_cost(*command, count=1000):
     return measure
 
 
-def load_cost(operations, pipeline, *command, clients=50, words=(), keys=1_000_000):
-    """A measurement: CPU per operation under redis-benchmark with random keys out of `keys`."""
+def load_cost(operations, pipeline, *command, **how):
+    """A measurement: CPU per operation under load, with random numbers of keys; see run_load()."""
     def measure(server):
-        tool = REFERENCE / "bin" / "redis-benchmark-8.0"
         started = cpu_us(server)
-        result = subprocess.run(
-            [tool, "-p", str(server.port), "-n", str(operations), "-c", str(clients), "-P", str(pipeline), "-r", str(keys),
-             "--csv", *words, *command], capture_output=True, text=True)
-        rows = list(csv.reader(result.stdout.splitlines()))
-        if result.returncode != 0 or len(rows) < 2 or "error" in result.stderr.lower():
-            fail(server, (result.stderr + result.stdout)[-200:], command)
-        return (cpu_us(server) - started) / operations
+        done, _, _ = run_load(server, operations, pipeline, *command, **how)
+        return (cpu_us(server) - started) / done
 
     return measure
 

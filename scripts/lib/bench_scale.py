@@ -13,11 +13,11 @@ import gc
 import multiprocessing
 import os
 import socket
-import subprocess
 import threading
 import time
 
-from bench_heavy import REFERENCE, Link, Row, cpu_us, fail
+from bench_heavy import Link, Row, cpu_us, fail
+from bench_load import run_load
 from bench_server import encode
 
 SIZES = (1_000, 100_000, 1_000_000, 10_000_000, 50_000_000)
@@ -42,15 +42,6 @@ def run_script(server, script, count, *words, chunk=100_000):
             link.ask("EVAL", script, 0, first, min(count, first + chunk), *words)
 
 
-def load(server, keys, operations, pipeline, *command, clients=50):
-    """redis-benchmark with random keys out of `keys`."""
-    result = subprocess.run(
-        [REFERENCE / "bin" / "redis-benchmark-8.0", "-p", str(server.port), "-n", str(operations), "-c", str(clients),
-         "-P", str(pipeline), "-r", str(keys), "-q", *command], capture_output=True, text=True)
-    if result.returncode != 0 or "error" in (result.stderr + result.stdout).lower():
-        fail(server, (result.stderr + result.stdout)[-200:], command)
-
-
 # --- Sizes ---------------------------------------------------------------------------------------
 
 def measure_sizes(servers, largest, rounds, progress):
@@ -65,7 +56,7 @@ def measure_sizes(servers, largest, rounds, progress):
             for _ in range(rounds):
                 for name, words in (("GET", ()), ("SET", ("v" * 32,))):
                     started = cpu_us(server)
-                    load(server, size, 600_000, 16, name, "key:__rand_int__", *words)
+                    run_load(server, 600_000, 16, name, "key:__rand_int__", *words, keys=size)
                     taken[name].append((cpu_us(server) - started) / 600_000)
             for name, values in taken.items():
                 rows.setdefault((f"{name.lower()}-16", size), {})[server.name] = values
@@ -159,7 +150,7 @@ def nothing(server, _):
 
 def growth(server, keys):
     yield
-    load(server, 10 * keys, keys, 16, "SET", "key:__rand_int__", "v" * 32, clients=4)
+    run_load(server, keys, 16, "SET", "key:__rand_int__", "v" * 32, clients=4, keys=10 * keys)
 
 
 def expiry(server, keys):
@@ -206,7 +197,7 @@ def eviction(server, keys):
     with Link(server) as link:
         link.ask("CONFIG", "SET", "maxmemory-policy", "allkeys-lru", "maxmemory", server.figure("used_memory"))
     yield
-    load(server, 10 * keys, keys // 4, 1, "SET", "key:__rand_int__", "v" * 32, clients=4)
+    run_load(server, keys // 4, 1, "SET", "key:__rand_int__", "v" * 32, clients=4, keys=10 * keys)
     if server.figure("evicted_keys") == 0:
         fail(server, "nothing evicted", ["maxmemory"])
 

@@ -10,6 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
+CHECKOUT = Path(__file__).resolve().parent.parent.parent
 KEYS = 1_000_000
 
 

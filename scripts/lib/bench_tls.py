@@ -13,9 +13,9 @@ import subprocess
 import tempfile
 import time
 
-from bench_heavy import CHECKOUT, Row, Stock, cpu_us, fail
+from bench_heavy import Row, Stock, cpu_us, fail
 from bench_modes import close_all
-from bench_server import Server, free_port
+from bench_server import CHECKOUT, Server, free_port
 
 PING = b"*1\r\n$4\r\nPING\r\n"
 
