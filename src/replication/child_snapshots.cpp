@@ -31,11 +31,10 @@ bool ChildSnapshots::is_busy() const {
 }
 
 bool ChildSnapshots::begin_file(const SnapshotPlace&, Done done) {
+  const std::string directory = server_.config().directory().current();
+  path_ = server_.settings().dbfilename;
+  if (!directory.empty()) path_.insert(0, directory + "/");
   return persistence_.snapshots().start(std::move(done));
-}
-
-std::string ChildSnapshots::path() const {
-  return server_.config().directory().path_of(server_.settings().dbfilename);
 }
 
 bool ChildSnapshots::write(persist::ByteSink& sink, const SnapshotPlace& place,

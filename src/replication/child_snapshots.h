@@ -27,7 +27,7 @@ class ChildSnapshots final : public SnapshotMaker {
 
   bool is_busy() const override;
   bool begin_file(const SnapshotPlace& place, Done done) override;
-  std::string path() const override;
+  std::string path() const override { return path_; }
   bool begin_pipe(const SnapshotPlace& place, int pipe, Done done) override;
   bool begin_sockets(const SnapshotPlace& place, Receivers receivers, Done done) override;
   void abandon() override;
@@ -40,6 +40,7 @@ class ChildSnapshots final : public SnapshotMaker {
 
   server::Server& server_;
   persist::Persistence& persistence_;
+  std::string path_;  // of the file that was begun last, whatever `dir` and `dbfilename` are now
 };
 
 }  // namespace latchkey::replication

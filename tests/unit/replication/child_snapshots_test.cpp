@@ -92,6 +92,16 @@ std::string marked_dataset(const std::string& heard) {
   return heard.substr(begin, end - begin);
 }
 
+// The dataset after "$<size>\r\n".
+std::string sized_dataset(const std::string& heard) {
+  const size_t start = heard.find('$');
+  REQUIRE(start != std::string::npos);
+  const size_t begin = heard.find("\r\n", start) + 2;
+  const auto size = std::stoul(heard.substr(start + 1));
+  REQUIRE(heard.size() >= begin + size);
+  return heard.substr(begin, size);
+}
+
 // What a replica reads of it.
 void check_dataset(const std::string& dataset, Scene& scene) {
   ReplicaServer reader;
@@ -135,14 +145,25 @@ TEST_CASE("A replica that has no mark for the end gets the dataset as a file",
   CHECK(replica.ask({"PSYNC", "?", "-1"}).starts_with("+FULLRESYNC "));
   if (!scene.child().running()) scene.pass(1000);
   REQUIRE(scene.child().running());
-  const std::string heard = scene.finish(replica);
-  const size_t start = heard.find('$');
-  REQUIRE(start != std::string::npos);
-  const size_t begin = heard.find("\r\n", start) + 2;
-  const auto size = std::stoul(heard.substr(start + 1));
-  REQUIRE(heard.size() >= begin + size);
-  check_dataset(heard.substr(begin, size), scene);
-  CHECK(scene.directory.read("dump.rdb") == heard.substr(begin, size));
+  const std::string dataset = sized_dataset(scene.finish(replica));
+  check_dataset(dataset, scene);
+  CHECK(scene.directory.read("dump.rdb") == dataset);
+}
+
+TEST_CASE("A replica gets the file that was made for it, whatever snapshots are called meanwhile",
+          "[child-snapshots]") {
+  Scene scene("repl-diskless-sync no\nenable-protected-configs yes\n");
+  TemporaryDirectory elsewhere;
+  scene.directory.write("earlier.rdb", "another dataset");
+  CallingNode replica(scene.loop, scene.server);
+  CHECK(replica.ask({"PSYNC", "?", "-1"}).starts_with("+FULLRESYNC "));
+  if (!scene.child().running()) scene.pass(1000);
+  REQUIRE(scene.child().running());
+  SECTION("by another name") { CHECK(scene.user.run("CONFIG SET dbfilename earlier.rdb") == kOk); }
+  SECTION("in another directory") {
+    CHECK(scene.user.run("CONFIG SET dir " + elsewhere.path().string()) == kOk);
+  }
+  check_dataset(sized_dataset(scene.finish(replica)), scene);
 }
 
 TEST_CASE("A replica with a channel gets the dataset there, and the stream by the other connection",
