@@ -23,7 +23,7 @@ class SystemClock final : public Clock {
   int64_t monotonic_us() const override;
 };
 
-// A clock that moves only when advance_us() is called, for tests.
+// A clock that moves only when it is told to, for tests.
 class VirtualClock final : public Clock {
  public:
   explicit VirtualClock(int64_t wall_us = 1'700'000'000'000'000) : wall_us_(wall_us) {}
@@ -34,6 +34,8 @@ class VirtualClock final : public Clock {
     monotonic_us_ += delta_us;
   }
   void advance_ms(int64_t delta_ms) { advance_us(delta_ms * kUsPerMs); }
+  // The administrator sets the wall clock: forward, or back if negative.
+  void step_ms(int64_t delta_ms) { wall_us_ += delta_ms * kUsPerMs; }
 
  private:
   int64_t wall_us_;

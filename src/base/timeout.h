@@ -15,6 +15,13 @@ constexpr int64_t deadline_after(int64_t now_ms, int64_t timeout_ms) {
   return timeout_ms == 0 ? 0 : now_ms + std::min(timeout_ms, INT64_MAX - now_ms);
 }
 
+// The deadline of the same wait when the clock it goes by was set back by so much, or forward if
+// that is negative. Returns at least 1, for 0 would mean that there is no deadline.
+constexpr int64_t moved_deadline(int64_t deadline_ms, int64_t back_by_ms) {
+  if (back_by_ms < 0 && deadline_ms > INT64_MAX + back_by_ms) return INT64_MAX;
+  return std::max<int64_t>(deadline_ms - back_by_ms, 1);
+}
+
 // A timeout of that many seconds in milliseconds, as poll(2) takes it: at most INT_MAX, which is 24
 // days. REQUIRES: `seconds` is not negative, for which poll(2) waits without end.
 constexpr int poll_timeout_ms(int seconds) {

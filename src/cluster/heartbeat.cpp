@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/interval.h"
 #include "cluster/cluster.h"
 #include "server/server.h"
 
@@ -48,7 +47,7 @@ void Heartbeat::ping_random_node() {
   const int64_t configured_ms = server.settings().cluster_ping_interval;
   const int64_t interval_ms = configured_ms != 0 ? configured_ms : kPingIntervalMs;
   const int64_t now_ms = server.machine_ms();
-  if (!base::has_passed(interval_ms, pinged_ms_, now_ms)) return;
+  if (now_ms - pinged_ms_ < interval_ms) return;
   pinged_ms_ = now_ms;
   Node* longest_silent = nullptr;
   NodeTable& nodes = cluster_.nodes();

@@ -195,7 +195,7 @@ void reply_link(CommandContext& ctx, const Node& node, const Link& link) {
   ctx.reply.bulk("node");
   ctx.reply.bulk(node.id);
   ctx.reply.bulk("create-time");
-  ctx.reply.integer(link.created_ms);
+  ctx.reply.integer(ctx.server.shown_ms(link.created_ms));
   ctx.reply.bulk("events");
   ctx.reply.bulk(link.queued() > 0 ? "rw" : "r");
   ctx.reply.bulk("send-buffer-allocated");

@@ -46,7 +46,7 @@ Snapshots::Snapshots(Server& server, BackgroundChild& child)
 }
 
 int64_t Snapshots::now_s() const {
-  return server_.clock().wall_us() / base::kUsPerSecond;
+  return server_.machine_ms() / base::kMsPerSecond;
 }
 
 int64_t Snapshots::shown_now_s() const {

@@ -10,7 +10,6 @@
 #include <cstring>
 #include <utility>
 
-#include "base/interval.h"
 #include "base/time_units.h"
 #include "base/timeout.h"
 #include "replication/pause_point.h"
@@ -109,8 +108,7 @@ void FullSync::begin_due() {
       std::all_of(waiting.begin(), waiting.end(),
                   [this](const Replica* replica) { return wants_pipe(*replica); });
   const int64_t delay_ms = settings.repl_diskless_sync_delay * base::kMsPerSecond;
-  const bool has_waited =
-      base::has_passed(delay_ms, waiting.front()->asked_ms, server_.machine_ms());
+  const bool has_waited = server_.machine_ms() - waiting.front()->asked_ms >= delay_ms;
   const auto enough = static_cast<size_t>(settings.repl_diskless_sync_max_replicas);
   if (all_take_pipe && !has_waited && (enough == 0 || waiting.size() < enough)) return;
   begin_for(*waiting.front());

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "base/interval.h"
 #include "base/time_units.h"
 #include "replication/channel_forms.h"
 #include "replication/connection_source.h"
@@ -221,7 +220,7 @@ void ReplicaRole::drop_link() {
 
 void ReplicaRole::try_again() {
   drop_link();
-  const bool due = base::has_passed(kMinBetweenAttemptsMs, connect_began_ms_, server_.machine_ms());
+  const bool due = server_.machine_ms() - connect_began_ms_ >= kMinBetweenAttemptsMs;
   if (due && active() && !server_.stop_requested()) connect(kReconnecting, " after failure");
 }
 
@@ -505,7 +504,7 @@ void ReplicaRole::tick() {
   go_on_after_script();
   if (!active() || (server_.state() & server::kStateLoading) != 0) return;
   const int64_t now_ms = server_.machine_ms();
-  if (!base::has_passed(base::kMsPerSecond, second_began_ms_, now_ms)) return;
+  if (now_ms - second_began_ms_ < base::kMsPerSecond) return;
   second_began_ms_ = now_ms;
   every_second();
 }
@@ -523,8 +522,7 @@ void ReplicaRole::keep_alive() {
     if (since_ms != 0 && timed_out(since_ms)) installation_->source->cut(ETIMEDOUT);
   }
   const int64_t now_ms = server_.machine_ms();
-  if (carrier() == nullptr || !base::has_passed(kNewlineIntervalMs, newline_sent_ms_, now_ms))
-    return;
+  if (carrier() == nullptr || now_ms - newline_sent_ms_ < kNewlineIntervalMs) return;
   newline_sent_ms_ = now_ms;
   carrier()->send_newline();
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/interval.h"
 #include "base/text/text.h"
 #include "base/time_units.h"
 #include "replication/channel_forms.h"
@@ -523,7 +522,7 @@ void Replication::tick() {
   replica_role_->tick();
   server_.shutdown().check();
   const int64_t now_ms = server_.machine_ms();
-  if (!base::has_passed(base::kMsPerSecond, second_began_ms_, now_ms)) return;
+  if (now_ms - second_began_ms_ < base::kMsPerSecond) return;
   second_began_ms_ = now_ms;
   every_second();
 }

@@ -264,8 +264,12 @@ class Server {
   int64_t now_ms() const { return environment_.now_ms; }
   // The same moment in microseconds.
   int64_t now_us() const { return now_us_; }
-  // The machine's time (clock()) when refresh_clock() was called last, Unix time.
+  // For intervals, ages and timeouts of the server's own: Unix time when the server was made, and
+  // later by what the monotonic clock (clock()) had passed when refresh_clock() was called last. So
+  // nothing times out, or lasts for ever, because the machine's clock is set.
   int64_t machine_ms() const { return machine_us_ / base::kUsPerMs; }
+  // The Unix time that the machine's clock, as it is set now, would have shown at that machine_ms().
+  int64_t shown_ms(int64_t machine_ms) const;
 
   // The server's cron, at most some milliseconds: active expiry, timeouts, figures. Called by the
   // loop's timers; tests on virtual time call it.
@@ -356,6 +360,10 @@ class Server {
   void end_turn();
   void release_output();
   void wake();
+  // Waits and pauses by the data's clock: it was set back by so much, or forward if negative.
+  void move_deadlines_back(int64_t by_ms);
+  // Waits last as long as they would have where the machine's clock has been set.
+  void follow_machine_clock();
   void sample_rates();
   void drop_error_counts(Stats::ErrorCounts errors);
 
@@ -369,7 +377,10 @@ class Server {
   RandomSource random_source_;
   store::Environment environment_;
   int64_t now_us_ = 0;
+  // What machine_ms() has added to the monotonic time.
+  const int64_t machine_epoch_us_ = clock_.wall_us() - clock_.monotonic_us();
   int64_t machine_us_ = 0;
+  int64_t machine_clock_ahead_ms_ = 0;  // of machine_ms(), when that was looked at last
   Propagation propagation_;
   std::unique_ptr<Expiry> expiry_;
   std::unique_ptr<MemoryLimit> memory_limit_;

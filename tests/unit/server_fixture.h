@@ -87,6 +87,11 @@ class ServerFixture {
     clock.advance_ms(delta_ms);
     server.refresh_clock();
   }
+  // The machine's clock is set.
+  void step_ms(int64_t delta_ms) {
+    clock.step_ms(delta_ms);
+    server.refresh_clock();
+  }
   void tick() { server.tick(); }
   int64_t now_ms() const { return clock.wall_us() / 1000; }
   store::Keyspace& database(int index = 0) { return server.database(index); }

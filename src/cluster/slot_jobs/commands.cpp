@@ -141,9 +141,12 @@ void reply_job(CommandContext& ctx, const SlotJob& job, size_t remaining_bytes) 
     text("target_node", job.target);
     text("source_node", job.source);
   }
-  number("create_time", job.created_ms / base::kMsPerSecond);
-  number("last_update_time", job.updated_ms / base::kMsPerSecond);
-  number("last_ack_time", job.last_contact_ms / base::kMsPerSecond);
+  const auto time = [&](const char* name, int64_t at_ms) {
+    number(name, at_ms == 0 ? 0 : ctx.server.shown_ms(at_ms) / base::kMsPerSecond);
+  };
+  time("create_time", job.created_ms);
+  time("last_update_time", job.updated_ms);
+  time("last_ack_time", job.last_contact_ms);
   text("state", name_of(job.state));
   text("message", job.message);
   number("cow_size", static_cast<int64_t>(job.copied_bytes));

@@ -118,9 +118,12 @@ void reply_task(CommandContext& ctx, const SlotTask& task) {
   text("state", name_of(task.state));
   text("last_error", task.last_error);
   number("retries", static_cast<int64_t>(task.retries));
-  number("create_time", task.created_ms);
-  number("start_time", task.started_ms);
-  number("end_time", task.ended_ms);
+  const auto time = [&](const char* name, int64_t at_ms) {
+    number(name, at_ms < 0 ? at_ms : ctx.server.shown_ms(at_ms));
+  };
+  time("create_time", task.created_ms);
+  time("start_time", task.started_ms);
+  time("end_time", task.ended_ms);
   number("write_pause_ms", task.write_pause_ms);
 }
 

@@ -180,7 +180,7 @@ void hotkeys_get(CommandContext& ctx) {
   if (sampled) bytes("net-bytes-sampled-commands-selected-slots", hot_keys.sampled());
   if (of_slots) bytes("net-bytes-all-commands-selected-slots", hot_keys.in_slots());
   bytes("net-bytes-all-commands-all-slots", hot_keys.all());
-  number("collection-start-time-unix-ms", hot_keys.started_ms());
+  number("collection-start-time-unix-ms", ctx.server.shown_ms(hot_keys.started_ms()));
   number("collection-duration-ms", hot_keys.lasted_ms());
   if (options.cpu) {
     const HotKeys::ProcessTimes times = hot_keys.process_times();

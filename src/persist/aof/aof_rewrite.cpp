@@ -109,7 +109,7 @@ std::string AofRewrite::temporary_increment() const {
 }
 
 int64_t AofRewrite::now_s() const {
-  return server_.clock().wall_us() / base::kUsPerSecond;
+  return server_.machine_ms() / base::kMsPerSecond;
 }
 
 // --- Beginning -----------------------------------------------------------------------------------

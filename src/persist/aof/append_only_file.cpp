@@ -8,7 +8,6 @@
 
 #include "base/cycle_clock.h"
 #include "base/free_if_large.h"
-#include "base/interval.h"
 #include "base/time_units.h"
 #include "persist/disk_faults.h"
 #include "server/client/client.h"
@@ -205,7 +204,7 @@ bool AppendOnlyFile::must_wait(Wait wait) {
     postponed_since_ms_ = now_ms();
     return true;
   }
-  if (!base::has_passed(kMaxPostponedMs, postponed_since_ms_, now_ms())) return true;
+  if (now_ms() - postponed_since_ms_ < kMaxPostponedMs) return true;
   postponed_since_ms_ = 0;
   ++delayed_syncs_;
   server_.log().notice(
@@ -314,7 +313,6 @@ void AppendOnlyFile::sync_if_due() {
   }
   if (settings.appendfsync == AppendFsync::kEverysec || failed_before) {
     const int64_t now_s = now_ms() / base::kMsPerSecond;
-    // The clock may have been set back.
     if (now_s == last_sync_s_ || pending_syncs() != 0) return;
     last_sync_s_ = now_s;
     if (const int error = injected_sync_error(server_); error != 0) {
@@ -400,7 +398,7 @@ void AppendOnlyFile::report_problem() {
 }
 
 int64_t AppendOnlyFile::now_ms() const {
-  return server_.clock().wall_us() / base::kUsPerMs;
+  return server_.machine_ms();
 }
 
 }  // namespace latchkey::persist

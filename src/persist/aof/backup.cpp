@@ -56,7 +56,11 @@ std::string Backup::path_of(const std::string& name) const {
 }
 
 int64_t Backup::now_s() const {
-  return server_.clock().wall_us() / base::kUsPerSecond;
+  return server_.machine_ms() / base::kMsPerSecond;
+}
+
+int64_t Backup::shown_s(int64_t at_s) const {
+  return at_s == 0 ? 0 : server_.shown_ms(at_s * base::kMsPerSecond) / base::kMsPerSecond;
 }
 
 // --- Its course ---------------------------------------------------------------------------------
@@ -201,9 +205,9 @@ void Backup::status_command(CommandContext& ctx) const {
   ctx.reply.bulk("error");
   ctx.reply.bulk(error_);
   ctx.reply.bulk("start_time");
-  ctx.reply.bulk(std::to_string(started_s_));
+  ctx.reply.bulk(std::to_string(shown_s(started_s_)));
   ctx.reply.bulk("end_time");
-  ctx.reply.bulk(std::to_string(sealed_s_));
+  ctx.reply.bulk(std::to_string(shown_s(sealed_s_)));
 }
 
 void Backup::list_command(CommandContext& ctx) const {

@@ -58,12 +58,14 @@ class Backup {
   void remove_files();
   std::string path_of(const std::string& name) const;
   int64_t now_s() const;
+  // The Unix time to show; 0 for 0.
+  int64_t shown_s(int64_t at_s) const;
 
   server::Server& server_;
   Aof& aof_;
   State state_ = State::kIdle;
   std::string error_;
-  int64_t started_s_ = 0;  // Unix times; 0: not yet
+  int64_t started_s_ = 0;  // Server::machine_ms(), in seconds; 0: not yet
   int64_t sealed_s_ = 0;
   std::vector<std::string>
       files_;  // names in the directory: the base, the increments, the manifest

@@ -6,6 +6,7 @@
 
 #include "base/text/number.h"
 #include "base/time_units.h"
+#include "base/timeout.h"
 #include "server/client/client.h"
 #include "server/client/client_registry.h"
 #include "server/client/pause.h"
@@ -249,7 +250,7 @@ bool Blocking::may_resume() const {
 void Blocking::clock_went_back(int64_t by_ms) {
   for (auto& [id, waiter] : waiters_) {
     if (waiter->deadline_ms > 0)
-      waiter->deadline_ms = std::max<int64_t>(waiter->deadline_ms - by_ms, 1);
+      waiter->deadline_ms = base::moved_deadline(waiter->deadline_ms, by_ms);
   }
 }
 

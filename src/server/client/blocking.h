@@ -98,7 +98,8 @@ class Blocking final : public KeyspaceEventListener {
   void serve();
   // Lets serve() run the requests that became ready during a pause. Called when it ends.
   void pause_ended();
-  // The clock was set back by so much: the waits last as long as they would have.
+  // The data's clock was set back by so much, or forward if negative: the waits last as long as
+  // they would have.
   void clock_went_back(int64_t by_ms);
 
   // The keys that the running request has made ready. A task that is suspended takes them along

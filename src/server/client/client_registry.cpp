@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/time_units.h"
+#include "base/timeout.h"
 #include "server/client/node_link.h"
 #include "server/client/output_limits.h"
 #include "server/client/replica_link.h"
@@ -90,8 +91,7 @@ void ClientRegistry::end_waits() {
 void ClientRegistry::clock_went_back(int64_t by_ms) {
   for (const auto& [deadline_ms, id] : std::exchange(deadlines_, {})) {
     Block& block = *find(id)->block;
-    // 0 would mean for ever.
-    block.deadline_ms = std::max<int64_t>(deadline_ms - by_ms, 1);
+    block.deadline_ms = base::moved_deadline(deadline_ms, by_ms);
     deadlines_.emplace_hint(deadlines_.end(), block.deadline_ms, id);
   }
 }

@@ -56,7 +56,8 @@ class ClientRegistry {
   // Ends the waits whose deadline has passed, within a millisecond of it: asks the server to call
   // again at the next deadline.
   void end_waits();
-  // The clock was set back by so much: the waits last as long as they would have.
+  // The data's clock was set back by so much, or forward if negative: the waits last as long as
+  // they would have.
   void clock_went_back(int64_t by_ms);
   // When the first of the waits ends that end by themselves, Unix time in milliseconds; INT64_MAX
   // where there is none.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/timeout.h"
 #include "server/client/blocking.h"
 #include "server/client/client.h"
 #include "server/command/command.h"
@@ -33,7 +34,8 @@ bool PauseControl::is_over(Reason reason, const Pause& pause) const {
 
 // Where the two times differ, the ticks see the end of a pause in the machine's.
 void PauseControl::wake_at_end(Reason reason, const Pause& pause) {
-  if (reason == Reason::kClient || server_.data_clock().is_wall()) server_.wake_at(pause.until_ms);
+  if (reason == Reason::kClient || server_.data_clock().is_wall())
+    server_.wake_at(server_.now_ms() + (pause.until_ms - now_ms(reason)));
 }
 
 void PauseControl::unpause(Reason reason) {
@@ -85,7 +87,8 @@ void PauseControl::tick() {
 
 void PauseControl::clock_went_back(int64_t by_ms) {
   Pause& pause = pauses_[static_cast<size_t>(Reason::kClient)];
-  if (pause.kind != Kind::kNone && pause.until_ms != kForEver) pause.until_ms -= by_ms;
+  if (pause.kind != Kind::kNone && pause.until_ms != kForEver)
+    pause.until_ms = base::moved_deadline(pause.until_ms, by_ms);
 }
 
 bool PauseControl::holds(uint32_t flags) const {

@@ -35,8 +35,8 @@ class PauseControl {
   void unpause(Reason reason);
   // Ends the pauses whose time is over.
   void tick();
-  // The data's clock was set back by so much: pauses that end by it last as long as they would
-  // have.
+  // The data's clock was set back by so much, or forward if negative: pauses that end by it last as
+  // long as they would have.
   void clock_went_back(int64_t by_ms);
 
   Kind kind() const { return kind_; }

@@ -64,7 +64,7 @@ class HotKeys final : public CallMeter {
   bool is_active();
   // REQUIRES of all below: !is_empty().
   const Options& options() const { return *options_; }
-  int64_t started_ms() const { return started_ms_; }  // Unix time
+  int64_t started_ms() const { return started_ms_; }  // Server::machine_ms()
   int64_t lasted_ms() const;
   ProcessTimes process_times() const;  // since start()
   const Cost& all() const { return all_; }

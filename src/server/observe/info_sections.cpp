@@ -154,7 +154,7 @@ std::string_view reason_name(const PauseControl::ActivePause& holding) {
 // As of Valkey 9.1. Without TLS the fields are there, for none.
 void tls_section(InfoText& text, Server& server) {
   const tls::Context* const context = server.secure_transport().context();
-  const int64_t now_s = server.machine_ms() / base::kMsPerSecond;
+  const int64_t now_s = server.clock().wall_us() / base::kUsPerSecond;
   const auto certificate = [&](const std::string& name, const tls::CertificateFacts& facts) {
     text.field(name + "_serial", facts.serial.empty() ? "none" : facts.serial);
     text.field(name + "_expires_in_seconds", std::max<int64_t>(facts.expires_s - now_s, 0));

@@ -71,7 +71,7 @@ double MemoryReport::fragmentation() const {
 MemoryReport measure_memory(Server& server) {
   MemoryReport report;
   report.used = server.used_memory();
-  server.stats().note_memory(report.used, server.machine_ms() / base::kMsPerSecond);
+  server.stats().note_memory(report.used, server.clock().wall_us() / base::kUsPerSecond);
   report.peak = server.stats().peak_memory;
   report.startup = server.startup_memory();
   const ProcessMemory process = sampled_process_memory();

@@ -273,6 +273,32 @@ TEST_CASE("A client whose wait ends by its timeout goes on with what it has sent
   CHECK(user.wire.peer.receive() == std::string(kNullArray) + status("PONG"));
 }
 
+TEST_CASE("Waits and pauses last as long when the machine's clock is set", "[client]") {
+  net::Loop loop;
+  NetServer server;
+  User waiting(loop, server);
+  User pausing(loop, server);
+  User paused(loop, server);
+  const int64_t step_ms = GENERATE(3'600'000, -3'600'000);
+  CHECK(waiting.ask("BLPOP list 5\r\n").empty());
+  CHECK(pausing.ask("CLIENT PAUSE 4000 WRITE\r\n") == kOk);
+  CHECK(paused.ask("SET key value\r\n").empty());
+  server.step_ms(step_ms);
+  paused.turn();
+  server.advance_ms(3'999);
+  paused.turn();
+  CHECK(paused.wire.peer.receive().empty());
+  server.advance_ms(1);
+  paused.turn();
+  CHECK(paused.wire.peer.receive() == kOk);
+  server.advance_ms(999);
+  waiting.turn();
+  CHECK(waiting.wire.peer.receive().empty());
+  server.advance_ms(1);
+  waiting.turn();
+  CHECK(waiting.wire.peer.receive() == kNullArray);
+}
+
 TEST_CASE("A client that does nothing for longer than timeout goes, unless it waits or listens",
           "[client]") {
   net::Loop loop;
