@@ -4,10 +4,10 @@
 //     load PORT CLIENTS PIPELINE OPERATIONS KEYS [-x 'REQUEST']... -- WORD...
 //
 // Each connection sends PIPELINE requests at once, and the next ones when all are answered; so the
-// last ones may be more than OPERATIONS asks for. In each request every __rand_int__ is replaced by twelve digits, a random number below KEYS; the
-// numbers are the same in each run. What follows -x is sent first by each connection, as a line.
-// Latency is the time from the first request of a batch to the last reply of it. An error reply
-// ends the load with its text.
+// last ones may be more than OPERATIONS asks for. In each request every __rand_int__ is replaced by
+// twelve digits, a random number below KEYS; the numbers are the same in each run. What follows -x
+// is sent first by each connection, as a line. Latency is the time from the first request of a
+// batch to the last reply of it. An error reply ends the load with its text.
 //
 // It does little more than the system calls, so that a server on another core has always
 // something to do: then its time on the core is what the work costs, and not what going to sleep

@@ -10,10 +10,14 @@ SOURCE = Path(__file__).with_suffix(".cpp")
 PROGRAM = CHECKOUT / "build" / "bench" / "load"
 
 
+def compile_program(path):
+    subprocess.run(["g++", "-std=c++20", "-O2", "-o", path, SOURCE], check=True)
+
+
 def load_program():
     if not PROGRAM.exists() or PROGRAM.stat().st_mtime < SOURCE.stat().st_mtime:
         PROGRAM.parent.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["g++", "-std=c++20", "-O2", "-o", PROGRAM, SOURCE], check=True)
+        compile_program(PROGRAM)
     return PROGRAM
 
 
