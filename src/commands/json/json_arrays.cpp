@@ -42,7 +42,6 @@ struct Addition {
   std::vector<Node> nodes;
   size_t depth = 0;  // of the deepest
   size_t bytes = 0;
-  size_t copies = 0;  // made so far
 };
 
 // The arguments from `first` on. False with an error sent.
@@ -57,11 +56,18 @@ bool read_addition(CommandContext& ctx, size_t first, Addition* addition) {
   return true;
 }
 
+// The places that the path leads to, if the arrays among them may be added to. False with an error
+// sent.
+bool find_arrays(CommandContext& ctx, JsonDocument& document, const json::Path& path,
+                 const Addition& addition, json::Trails* trails) {
+  return find_trails(ctx, path, document.root(), trails) &&
+         may_copy(ctx, count_of_kind(document.root(), *trails, &Node::is_array), addition.bytes);
+}
+
 // Inserts copies before `at`.
-Change insert(CommandContext& ctx, Node& array, Trail trail, Addition& addition, size_t at,
+Change insert(CommandContext& ctx, Node& array, Trail trail, const Addition& addition, size_t at,
               size_t* size) {
   if (!has_room_for(ctx, trail, addition.depth + 1)) return Change::kFailed;
-  if (!may_copy(ctx, ++addition.copies, addition.bytes)) return Change::kFailed;
   if (addition.nodes.size() > Node::kMostElements - array.size())
     return ctx.refuse("ERR array is too large", Change::kFailed);
   std::vector<Node> copies;
@@ -80,9 +86,10 @@ void json_arrappend(CommandContext& ctx) {
   JsonDocument* document = existing_document(ctx, ref);
   if (document == nullptr) return;
   const std::optional<ReadPath> path = read_path(ctx, ctx.args[2]);
-  if (!path) return;
+  json::Trails trails;
+  if (!path || !find_arrays(ctx, *document, path->path, addition, &trails)) return;
   const auto sizes = change_each<size_t>(
-      ctx, *document, path->path, "json.arrappend", [&](Node& node, Trail trail, size_t* size) {
+      ctx, *document, trails, "json.arrappend", [&](Node& node, Trail trail, size_t* size) {
         if (!node.is_array()) return Change::kNone;
         return insert(ctx, node, trail, addition, node.size(), size);
       });
@@ -97,12 +104,13 @@ void json_arrinsert(CommandContext& ctx) {
   JsonDocument* document = existing_document(ctx, ref);
   if (document == nullptr) return;
   const std::optional<ReadPath> path = read_path(ctx, ctx.args[2]);
-  if (!path) return;
+  json::Trails trails;
+  if (!path || !find_arrays(ctx, *document, path->path, addition, &trails)) return;
   // Of the array that was changed last, which is the one that a legacy path means.
   std::optional<size_t> last;
   json::WalkBudget budget(document->root());
   const auto sizes = change_each<size_t, Order::kInsideOut>(
-      ctx, *document, path->path, "json.arrinsert", [&](Node& node, Trail trail, size_t* size) {
+      ctx, *document, trails, "json.arrinsert", [&](Node& node, Trail trail, size_t* size) {
         if (!node.is_array()) return Change::kNone;
         const auto length = static_cast<int64_t>(node.size());
         if (given > length || given < -length)

@@ -215,6 +215,15 @@ bool has_room_for(CommandContext& ctx, json::Trail trail, size_t levels) {
   return ctx.refuse(kTooDeep);
 }
 
+size_t count_of_kind(Node& root, const json::Trails& trails, bool (Node::*is_kind)() const) {
+  size_t count = 0;
+  for (size_t i = 0; i < trails.size(); ++i) {
+    const Node* const node = node_at(root, trails[i]);
+    if (node != nullptr && (node->*is_kind)()) ++count;
+  }
+  return count;
+}
+
 bool may_copy(CommandContext& ctx, size_t copies, size_t bytes) {
   constexpr size_t kMostBytes = size_t{512} << 20;
   if (copies <= 1 || bytes <= kMostBytes / copies) return true;

@@ -114,8 +114,11 @@ inline bool find_trails(server::CommandContext& ctx, const store::json::Path& pa
 // Whether a value that is so many levels deep may be put below a place. False with an error sent.
 bool has_room_for(server::CommandContext& ctx, store::json::Trail trail, size_t levels);
 
-// Whether so many copies of a value of so many bytes may be put into a document. False with an
-// error sent.
+// How many of these places have a node of that kind.
+size_t count_of_kind(store::json::Node& root, const store::json::Trails& trails,
+                     bool (store::json::Node::*is_kind)() const);
+// Whether so many copies of a value of so many bytes may be put into a document. To be asked before
+// the first is. False with an error sent.
 bool may_copy(server::CommandContext& ctx, size_t copies, size_t bytes);
 
 // Whether so many bytes may be moved or copied to change a place: a path may lead to one place
@@ -143,15 +146,12 @@ enum class Order : uint8_t { kOfPath, kInsideOut };
 // there are such numbers.
 std::vector<uint32_t> inside_out(const store::json::Node& root, const store::json::Trails& trails);
 
-// Changes each place that a path leads to. Outcomes are in the path's order. Nothing with an error
-// sent.
+// Changes each of these places. Outcomes are in the path's order. Nothing with an error sent.
 template <typename Outcome, Order kOrder = Order::kOfPath, typename Function>
 std::optional<Outcomes<Outcome>> change_each(server::CommandContext& ctx,
                                              store::JsonDocument& document,
-                                             const store::json::Path& path, std::string_view event,
-                                             Function&& function) {
-  store::json::Trails trails;
-  if (!find_trails(ctx, path, document.root(), &trails)) return std::nullopt;
+                                             const store::json::Trails& trails,
+                                             std::string_view event, Function&& function) {
   Outcomes<Outcome> outcomes(trails.size());
   std::vector<uint32_t> order;
   if constexpr (kOrder == Order::kInsideOut) order = inside_out(document.root(), trails);
@@ -171,6 +171,18 @@ std::optional<Outcomes<Outcome>> change_each(server::CommandContext& ctx,
   if (any) json_changed(ctx, event);
   if (failed) return std::nullopt;
   return outcomes;
+}
+
+// The same for each place that a path leads to.
+template <typename Outcome, Order kOrder = Order::kOfPath, typename Function>
+std::optional<Outcomes<Outcome>> change_each(server::CommandContext& ctx,
+                                             store::JsonDocument& document,
+                                             const store::json::Path& path, std::string_view event,
+                                             Function&& function) {
+  store::json::Trails trails;
+  if (!find_trails(ctx, path, document.root(), &trails)) return std::nullopt;
+  return change_each<Outcome, kOrder>(ctx, document, trails, event,
+                                      std::forward<Function>(function));
 }
 
 // The outcome that a legacy path is about, the last. Null when there is none.

@@ -24,24 +24,25 @@ void json_strappend(CommandContext& ctx) {
   JsonDocument* document = existing_document(ctx, ref);
   if (document == nullptr) return;
   const std::optional<ReadPath> path = read_path(ctx, has_path ? ctx.args[2] : kRootPath);
-  if (!path) return;
+  json::Trails trails;
+  if (!path || !find_trails(ctx, path->path, document->root(), &trails)) return;
+  const size_t strings = count_of_kind(document->root(), trails, &Node::is_string);
   // Read where there is a string to change, as in the reference.
   std::optional<json::Parsed> added;
-  size_t copies = 0;
   json::WalkBudget budget(document->root());
   const auto sizes = change_each<int64_t>(
-      ctx, *document, path->path, "json.strappend", [&](Node& node, Trail, int64_t* size) {
+      ctx, *document, trails, "json.strappend", [&](Node& node, Trail, int64_t* size) {
         if (!node.is_string()) return Change::kNone;
         if (!added) {
           added = read_value(ctx, ctx.args[has_path ? 3 : 2], "ERR ");
           if (!added) return Change::kFailed;
           if (!added->root.is_string()) return ctx.refuse(kNoString, Change::kFailed);
+          if (!may_copy(ctx, strings, added->root.text().size())) return Change::kFailed;
         }
         const std::string_view text = added->root.text();
         if (text.size() > Node::kLongestText - node.text().size())
           return ctx.refuse("ERR string exceeds maximum allowed size", Change::kFailed);
-        if (!may_copy(ctx, ++copies, text.size()) || !may_move(ctx, budget, node.text().size()))
-          return Change::kFailed;
+        if (!may_move(ctx, budget, node.text().size())) return Change::kFailed;
         node.append(text);
         *size = static_cast<int64_t>(node.text().size());
         return Change::kDone;

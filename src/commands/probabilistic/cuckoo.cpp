@@ -129,8 +129,11 @@ void add_items(CommandContext& ctx, KeyRef& ref, const Addition& addition) {
     return ctx.reply.error("Maximum expansions reached");
   const uint64_t items_before = filter.items();
   if (addition.as_array) ctx.reply.array(addition.items.size());
-  for (const std::string_view item : addition.items)
-    reply_added(ctx, addition, addition.only_new ? filter.add_new(item) : filter.add(item));
+  uint64_t moves = CuckooFilter::moves_for(addition.items.size());
+  for (const std::string_view item : addition.items) {
+    reply_added(ctx, addition,
+                addition.only_new ? filter.add_new(item, &moves) : filter.add(item, &moves));
+  }
   if (!is_new && filter.items() != items_before) value_changed(ctx);
 }
 

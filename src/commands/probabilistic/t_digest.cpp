@@ -1,7 +1,10 @@
 // TDIGEST: quantiles and ranks of numbers, estimated.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -156,9 +159,7 @@ void tdigest_merge(CommandContext& ctx) {
     return ctx.reply.error("ERR T-Digest: allocation of destination digest failed");
   if (target != nullptr) sources.insert(sources.begin(), target);
   auto merged = std::make_unique<TDigest>(compression);
-  for (const TDigest* source : sources) {
-    if (!merged->add_all(*source)) return ctx.reply.error("ERR T-Digest: overflow detected");
-  }
+  if (!merged->add_all(sources)) return ctx.reply.error("ERR T-Digest: overflow detected");
   // Looking sources up may have removed keys.
   ref = ctx.db.find_for_write(ctx.args[1]);
   ctx.db.set_value(ref, TDigest::kType, std::move(merged));
@@ -180,6 +181,24 @@ void tdigest_max(CommandContext& ctx) {
   if (digest != nullptr) ctx.reply.number(digest->max());
 }
 
+// The answers of ask(argument, TDigest::Scan*) to all arguments, which are asked in the order of
+// comes_before(), so that one scan answers them.
+template <typename Argument, typename Ask, typename ComesBefore = std::less<>>
+auto answers_to(const std::vector<Argument>& arguments, Ask&& ask, ComesBefore comes_before = {}) {
+  TDigest::Scan scan;
+  std::vector<decltype(ask(arguments[0], &scan))> answers(arguments.size());
+  std::vector<size_t> order(arguments.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::sort(order, comes_before, [&](size_t i) { return arguments[i]; });
+  for (const size_t i : order) answers[i] = ask(arguments[i], &scan);
+  return answers;
+}
+
+void reply_numbers(CommandContext& ctx, const std::vector<double>& numbers) {
+  ctx.reply.array(numbers.size());
+  for (const double number : numbers) ctx.reply.number(number);
+}
+
 void tdigest_quantile(CommandContext& ctx) {
   const KeyRef ref = ctx.db.find(ctx.args[1]);
   const TDigest* digest = digest_at(ctx, ref);
@@ -192,8 +211,9 @@ void tdigest_quantile(CommandContext& ctx) {
       return ctx.reply.error("ERR T-Digest: quantile should be in [0,1]");
     quantiles.push_back(quantile);
   }
-  ctx.reply.array(quantiles.size());
-  for (const double quantile : quantiles) ctx.reply.number(digest->quantile(quantile));
+  reply_numbers(ctx, answers_to(quantiles, [&](double quantile, TDigest::Scan* scan) {
+                  return digest->quantile(quantile, scan);
+                }));
 }
 
 void tdigest_cdf(CommandContext& ctx) {
@@ -202,18 +222,21 @@ void tdigest_cdf(CommandContext& ctx) {
   if (digest == nullptr) return;
   const auto values = read_numbers(ctx, 2, "ERR T-Digest: error parsing cdf");
   if (!values.has_value()) return;
-  ctx.reply.array(values->size());
-  for (const double value : *values) ctx.reply.number(digest->fraction_below(value));
+  reply_numbers(ctx, answers_to(*values, [&](double value, TDigest::Scan* scan) {
+                  return digest->fraction_below(value, scan);
+                }));
 }
 
-void reply_ranks(CommandContext& ctx, int64_t (TDigest::*rank)(double) const) {
+void reply_ranks(CommandContext& ctx, int64_t (TDigest::*rank)(double, TDigest::Scan*) const) {
   const KeyRef ref = ctx.db.find(ctx.args[1]);
   const TDigest* digest = digest_at(ctx, ref);
   if (digest == nullptr) return;
   const auto values = read_numbers(ctx, 2, "ERR T-Digest: error parsing value");
   if (!values.has_value()) return;
-  ctx.reply.array(values->size());
-  for (const double value : *values) ctx.reply.integer((digest->*rank)(value));
+  const auto ranks = answers_to(
+      *values, [&](double value, TDigest::Scan* scan) { return (digest->*rank)(value, scan); });
+  ctx.reply.array(ranks.size());
+  for (const int64_t each : ranks) ctx.reply.integer(each);
 }
 
 void tdigest_rank(CommandContext& ctx) {
@@ -224,27 +247,42 @@ void tdigest_revrank(CommandContext& ctx) {
   reply_ranks(ctx, &TDigest::reverse_rank);
 }
 
-void reply_by_ranks(CommandContext& ctx, double (TDigest::*by_rank)(int64_t) const) {
-  const KeyRef ref = ctx.db.find(ctx.args[1]);
-  const TDigest* digest = digest_at(ctx, ref);
-  if (digest == nullptr) return;
+// The ranks of the request. None with an error sent.
+std::optional<std::vector<int64_t>> read_ranks(CommandContext& ctx) {
   std::vector<int64_t> ranks;
   for (const std::string_view text : ctx.args.subspan(2)) {
     int64_t rank;
-    if (!ctx.read_int64(text, &rank, "ERR T-Digest: error parsing rank")) return;
-    if (rank < 0) return ctx.reply.error("ERR T-Digest: rank needs to be non negative");
+    if (!ctx.read_int64(text, &rank, "ERR T-Digest: error parsing rank")) return std::nullopt;
+    if (rank < 0) {
+      ctx.reply.error("ERR T-Digest: rank needs to be non negative");
+      return std::nullopt;
+    }
     ranks.push_back(rank);
   }
-  ctx.reply.array(ranks.size());
-  for (const int64_t rank : ranks) ctx.reply.number((digest->*by_rank)(rank));
+  return ranks;
 }
 
 void tdigest_byrank(CommandContext& ctx) {
-  reply_by_ranks(ctx, &TDigest::by_rank);
+  const KeyRef ref = ctx.db.find(ctx.args[1]);
+  const TDigest* digest = digest_at(ctx, ref);
+  if (digest == nullptr) return;
+  const auto ranks = read_ranks(ctx);
+  if (!ranks.has_value()) return;
+  reply_numbers(ctx, answers_to(*ranks, [&](int64_t rank, TDigest::Scan* scan) {
+                  return digest->by_rank(rank, scan);
+                }));
 }
 
 void tdigest_byrevrank(CommandContext& ctx) {
-  reply_by_ranks(ctx, &TDigest::by_reverse_rank);
+  const KeyRef ref = ctx.db.find(ctx.args[1]);
+  const TDigest* digest = digest_at(ctx, ref);
+  if (digest == nullptr) return;
+  const auto ranks = read_ranks(ctx);
+  if (!ranks.has_value()) return;
+  const auto ask = [&](int64_t rank, TDigest::Scan* scan) {
+    return digest->by_reverse_rank(rank, scan);
+  };
+  reply_numbers(ctx, answers_to(*ranks, ask, std::greater<>()));
 }
 
 void tdigest_trimmed_mean(CommandContext& ctx) {
@@ -286,7 +324,7 @@ void tdigest_info(CommandContext& ctx) {
 }
 
 constexpr const char* kOfNumbers =
-    "O(N*C), N being the number of arguments and C the number of centroids";
+    "O(N*log(N)+C), N being the number of arguments and C the number of centroids";
 constexpr uint32_t kWrites = kWrite | kDenyOom | kModule;
 constexpr uint32_t kReads = kReadOnly | kModule | kFast;
 

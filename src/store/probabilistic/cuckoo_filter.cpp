@@ -1,6 +1,7 @@
 #include "store/probabilistic/cuckoo_filter.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <utility>
@@ -135,15 +136,27 @@ uint64_t CuckooFilter::count(std::string_view item) const {
   return count;
 }
 
-bool CuckooFilter::add_by_moving(Layer& layer, const Key& key) {
+bool CuckooFilter::moves_in_vain(const Layer& layer, const Key& key) const {
+  // Otherwise the other bucket of the other bucket need not be the first.
+  if (!std::has_single_bit(layer.buckets)) return false;
+  return std::ranges::all_of(std::array{key.first, key.second}, [&](uint64_t hash) {
+    const uint8_t* slots = layer.slots.data() + layer.bucket(hash) * shape_.bucket_size;
+    return std::count(slots, slots + shape_.bucket_size, key.fingerprint) == shape_.bucket_size;
+  });
+}
+
+bool CuckooFilter::add_by_moving(Layer& layer, const Key& key, uint64_t* moves) {
+  if (moves_in_vain(layer, key)) return false;
+  const uint64_t most = std::min<uint64_t>(shape_.max_iterations, *moves);
   std::vector<uint64_t> moved;
   uint8_t* slots = layer.slots.data();
   uint8_t fingerprint = key.fingerprint;
   uint64_t bucket = layer.bucket(key.first);
-  for (unsigned i = 0; i < shape_.max_iterations; ++i) {
+  for (uint64_t i = 0; i < most; ++i) {
     const uint64_t taken = bucket * shape_.bucket_size + i % shape_.bucket_size;
     std::swap(slots[taken], fingerprint);
     moved.push_back(taken);
+    --*moves;
     bucket = layer.bucket(other_bucket(bucket, fingerprint));
     uint8_t* begin = slots + bucket * shape_.bucket_size;
     uint8_t* end = begin + shape_.bucket_size;
@@ -158,7 +171,7 @@ bool CuckooFilter::add_by_moving(Layer& layer, const Key& key) {
   return false;
 }
 
-CuckooFilter::Outcome CuckooFilter::add(const Key& key) {
+CuckooFilter::Outcome CuckooFilter::add(const Key& key, uint64_t* moves) {
   for (;;) {
     for (auto layer = layers_.rbegin(); layer != layers_.rend(); ++layer) {
       const uint64_t slot = find(*layer, key, kEmpty);
@@ -167,7 +180,7 @@ CuckooFilter::Outcome CuckooFilter::add(const Key& key) {
       ++items_;
       return Outcome::kAdded;
     }
-    if (add_by_moving(layers_.back(), key)) {
+    if (add_by_moving(layers_.back(), key, moves)) {
       ++items_;
       return Outcome::kAdded;
     }
@@ -176,13 +189,13 @@ CuckooFilter::Outcome CuckooFilter::add(const Key& key) {
   }
 }
 
-CuckooFilter::Outcome CuckooFilter::add(std::string_view item) {
-  return add(key_of(item));
+CuckooFilter::Outcome CuckooFilter::add(std::string_view item, uint64_t* moves) {
+  return add(key_of(item), moves);
 }
 
-CuckooFilter::Outcome CuckooFilter::add_new(std::string_view item) {
+CuckooFilter::Outcome CuckooFilter::add_new(std::string_view item, uint64_t* moves) {
   const Key key = key_of(item);
-  return contains(key) ? Outcome::kPresent : add(key);
+  return contains(key) ? Outcome::kPresent : add(key, moves);
 }
 
 bool CuckooFilter::erase(std::string_view item) {

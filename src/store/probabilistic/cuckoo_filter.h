@@ -19,7 +19,8 @@
 //     bucket (2), iterations (2), expansion (2)
 //
 // Costs, with n layers: contains, count and erase read 2 * n buckets; add as well, and it may move
-// max_iterations() fingerprints; compact() looks at each slot of each layer.
+// max_iterations() fingerprints, but no more than its caller allows; compact() looks at each slot
+// of each layer.
 #pragma once
 
 #include <cstddef>
@@ -104,9 +105,22 @@ class CuckooFilter final : public ModuleValue {
   bool contains(std::string_view item) const;
   // How often it was added; more, if others have the same fingerprint and buckets.
   uint64_t count(std::string_view item) const;
-  Outcome add(std::string_view item);
+  // How many fingerprints a request with so many items may move: three times what it may at most
+  // with the reference's default of 20 iterations, and a million. Only requests that add many items
+  // to a full filter with thousands of iterations have none left.
+  static constexpr uint64_t moves_for(size_t items) {
+    constexpr uint64_t kPerItem = 64;
+    return (uint64_t{1} << 20) + kPerItem * items;
+  }
+  // `moves`: how many fingerprints may be moved, reduced by those that were, also in vain. Without
+  // any left an item that needs moves is as one for which no empty slot is found by them.
+  Outcome add(std::string_view item, uint64_t* moves);
+  Outcome add(std::string_view item) {
+    uint64_t moves = shape_.max_iterations;
+    return add(item, &moves);
+  }
   // Only if contains() is false.
-  Outcome add_new(std::string_view item);
+  Outcome add_new(std::string_view item, uint64_t* moves);
   // False when there is none. Compacts the filter when more than a tenth of it has been erased.
   bool erase(std::string_view item);
   // Moves what is in newer layers to empty slots of older ones, and removes the newest layers that
@@ -138,13 +152,15 @@ class CuckooFilter final : public ModuleValue {
   };
 
   static Key key_of(std::string_view item);
-  Outcome add(const Key& key);
+  Outcome add(const Key& key, uint64_t* moves);
   bool contains(const Key& key) const;
   // The number of the first slot of the two buckets with that fingerprint, or kNoSlot.
   static constexpr uint64_t kNoSlot = UINT64_MAX;
   uint64_t find(const Layer& layer, const Key& key, uint8_t fingerprint) const;
+  // Whether moves would only exchange the fingerprint for itself: all slots of its buckets have it.
+  bool moves_in_vain(const Layer& layer, const Key& key) const;
   // False, with nothing changed, when no empty slot is found.
-  bool add_by_moving(Layer& layer, const Key& key);
+  bool add_by_moving(Layer& layer, const Key& key, uint64_t* moves);
   bool grow();
   void compact_layers(bool all);
   bool empty_layer(size_t index);

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <numbers>
+#include <unordered_map>
 #include <utility>
 
 #include "base/assert.h"
@@ -16,6 +17,10 @@ using Centroid = TDigest::Centroid;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+// Looks at centroids of all merging of one add_all().
+constexpr size_t kLooksOfAddAll = size_t{1} << 25;
+// What a sort is limited to by its size alone.
+constexpr size_t kUnlimited = std::numeric_limits<size_t>::max();
 
 bool is_less(const Centroid& left, const Centroid& right) {
   return left.mean < right.mean;
@@ -44,17 +49,32 @@ void join(Centroid& centroid, const Centroid& next) {
 
 // --- Sorting -------------------------------------------------------------------------------------
 
-// Sorts by means. Of equal means it makes the order that the reference makes, which decides which
-// of them are merged: quicksort after Lomuto with the middle element as pivot. Equal means take
-// quadratic time in it; so `budget` is how many elements may be looked at, and what is not sorted
-// by then is sorted otherwise.
-void sort_in_parts(std::span<Centroid> part, size_t* budget) {
-  while (part.size() > 2) {
-    if (*budget < part.size()) return std::stable_sort(part.begin(), part.end(), is_less);
-    *budget -= part.size();
+// What sort_in_parts() makes of a part whose means are all equal, where each of its steps moves the
+// middle element to the front.
+void order_equal_means(std::span<Centroid> part) {
+  for (; part.size() > 2; part = part.subspan(1)) {
     const size_t last = part.size() - 1;
     std::swap(part[last / 2], part[last]);
-    const double pivot = part[last].mean;
+    std::swap(part[0], part[last]);
+  }
+}
+
+// Sorts by means. Of equal means it makes the order that the reference makes, which decides which
+// of them are merged: quicksort after Lomuto with the middle element as pivot. Some orders take
+// quadratic time in it; so `looks` is how many elements may be looked at, and what is not sorted by
+// then is sorted otherwise.
+void sort_in_parts(std::span<Centroid> part, size_t* looks) {
+  while (part.size() > 2) {
+    if (*looks < part.size()) {
+      *looks = 0;
+      return std::stable_sort(part.begin(), part.end(), is_less);
+    }
+    *looks -= part.size();
+    const size_t last = part.size() - 1;
+    const double pivot = part[last / 2].mean;
+    if (std::ranges::all_of(part, [&](const Centroid& one) { return one.mean == pivot; }))
+      return order_equal_means(part);
+    std::swap(part[last / 2], part[last]);
     size_t below = 0;
     for (size_t i = 0; i < last; ++i) {
       if (part[i].mean < pivot) std::swap(part[below++], part[i]);
@@ -64,17 +84,23 @@ void sort_in_parts(std::span<Centroid> part, size_t* budget) {
     std::span<Centroid> right = part.subspan(below + 1);
     // The smaller part first, so that calls nest as deep as the logarithm of the size.
     if (left.size() > right.size()) std::swap(left, right);
-    sort_in_parts(left, budget);
+    sort_in_parts(left, looks);
     part = right;
   }
   if (part.size() == 2 && part[0].mean > part[1].mean) std::swap(part[0], part[1]);
 }
 
-void sort_centroids(std::span<Centroid> centroids) {
-  constexpr size_t kLooksPerElementAndBit = 64;
-  size_t budget = kLooksPerElementAndBit * centroids.size() *
-                  static_cast<size_t>(std::bit_width(centroids.size()));
-  sort_in_parts(centroids, &budget);
+// Takes from `looks` what it needs.
+void sort_centroids(std::span<Centroid> centroids, size_t* looks) {
+  // Enough for any order of three thousand elements.
+  constexpr size_t kLooksOfAnySort = size_t{5} << 20;
+  constexpr size_t kLooksPerElementAndBit = 4;
+  const auto bits = static_cast<size_t>(std::bit_width(centroids.size()));
+  const size_t most = kLooksOfAnySort + kLooksPerElementAndBit * centroids.size() * bits;
+  size_t left = std::min(most, *looks);
+  *looks -= left;
+  sort_in_parts(centroids, &left);
+  *looks += left;
 }
 
 }  // namespace
@@ -97,27 +123,54 @@ size_t TDigest::reported_size() const {
 
 bool TDigest::add(std::span<const double> observations) {
   if (weight() > kMostObservations - static_cast<int64_t>(observations.size())) return false;
-  for (const double observation : observations) add(Centroid{observation, 1});
+  for (const double observation : observations) {
+    // Each merging is paid for by the observations that have made it necessary.
+    size_t looks = kUnlimited;
+    add(Centroid{observation, 1}, &looks);
+  }
   return true;
 }
 
-void TDigest::add(Centroid centroid) {
-  if (centroids_.size() + 1 >= capacity_) merge();
+void TDigest::add(Centroid centroid, size_t* looks) {
+  if (centroids_.size() + 1 >= capacity_) merge(looks);
   min_ = std::min(min_, centroid.mean);
   max_ = std::max(max_, centroid.mean);
   centroids_.push_back(centroid);
   unmerged_weight_ += centroid.weight;
 }
 
-bool TDigest::add_all(const TDigest& other) {
-  LK_ASSERT(&other != this);
-  merge();
-  other.merge();
-  int64_t weight;
-  if (__builtin_add_overflow(this->weight(), other.weight(), &weight) || weight > kMostObservations)
-    return false;
-  for (const Centroid& centroid : other.centroids_) add(centroid);
+bool TDigest::add_all(std::span<const TDigest* const> others) {
+  int64_t sum = weight();
+  for (const TDigest* other : others) {
+    LK_ASSERT(other != this);
+    if (__builtin_add_overflow(sum, other->weight(), &sum) || sum > kMostObservations) return false;
+  }
+  size_t looks = kLooksOfAddAll;
+  for (; !others.empty() && looks > 0; others = others.subspan(1)) {
+    merge(&looks);
+    add_all_of(*others.front(), 1, &looks);
+  }
+  add_each_once(others);
   return true;
+}
+
+// Adds the centroids of `other` so many times.
+void TDigest::add_all_of(const TDigest& other, int64_t times, size_t* looks) {
+  // Whether that was done before must not count: a replica may not have been asked the same.
+  other.merge();
+  for (const Centroid& centroid : other.centroids_)
+    add(Centroid{centroid.mean, centroid.weight * times}, looks);
+}
+
+// Adds digests, those that are named several times with so many times their weights.
+void TDigest::add_each_once(std::span<const TDigest* const> others) {
+  std::unordered_map<const TDigest*, int64_t> times;
+  for (const TDigest* other : others) ++times[other];
+  size_t looks = 0;
+  for (const TDigest* other : others) {
+    const int64_t count = std::exchange(times[other], 0);
+    if (count != 0) add_all_of(*other, count, &looks);
+  }
 }
 
 void TDigest::clear() {
@@ -129,8 +182,16 @@ void TDigest::clear() {
 }
 
 void TDigest::merge() const {
+  size_t looks = kUnlimited;
+  merge(&looks);
+}
+
+void TDigest::merge(size_t* looks) const {
   if (unmerged_count() == 0 || centroids_.size() < 2) return;
-  sort_centroids(centroids_);
+  sort_centroids(centroids_, looks);
+  // What follows takes the time of so many looks at each.
+  constexpr size_t kLooksOfMerging = 8;
+  *looks -= std::min(*looks, kLooksOfMerging * centroids_.size());
   const auto total = static_cast<double>(weight());
   const double normalizer =
       static_cast<double>(compression_) / (2 * std::numbers::pi * total * std::log(total));
@@ -179,10 +240,11 @@ double TDigest::max() const {
 
 // REQUIRES: `index`, of how many observations are below, lies between the middles of the first and
 // the last centroid.
-double TDigest::quantile_between(double index) const {
+double TDigest::quantile_between(double index, Scan& scan) const {
   const std::span<const Centroid> all = merged();
-  double middle = static_cast<double>(all[0].weight) / 2;
-  for (size_t i = 0; i + 1 < all.size(); ++i) {
+  double& middle = scan.middle;
+  if (scan.at == 0) middle = static_cast<double>(all[0].weight) / 2;
+  for (size_t& i = scan.at; i + 1 < all.size(); ++i) {
     const Centroid& left = all[i];
     const Centroid& right = all[i + 1];
     const double distance = static_cast<double>(left.weight + right.weight) / 2;
@@ -201,7 +263,7 @@ double TDigest::quantile_between(double index) const {
   return max_;
 }
 
-double TDigest::quantile(double quantile) const {
+double TDigest::quantile(double quantile, Scan* scan) const {
   merge();
   const std::span<const Centroid> all = merged();
   if (all.empty()) return kNan;
@@ -215,10 +277,11 @@ double TDigest::quantile(double quantile) const {
   const double last_half = static_cast<double>(all.back().weight) / 2;
   if (all.back().weight > 1 && total - index <= last_half)
     return max_ - (total - index - 1) / (last_half - 1) * (max_ - all.back().mean);
-  return quantile_between(index);
+  Scan from_first;
+  return quantile_between(index, scan != nullptr ? *scan : from_first);
 }
 
-double TDigest::fraction_below(double value) const {
+double TDigest::fraction_below(double value, Scan* scan) const {
   merge();
   const std::span<const Centroid> all = merged();
   if (all.empty()) return kNan;
@@ -239,13 +302,14 @@ double TDigest::fraction_below(double value) const {
     const double half = static_cast<double>(last.weight) / 2;
     return 1 - (1 + (max_ - value) / (max_ - last.mean) * (half - 1)) / total;
   }
-  int64_t below = 0;
-  for (size_t i = 0; i + 1 < all.size(); ++i) {
-    const Centroid& left = all[i];
-    const Centroid& right = all[i + 1];
+  Scan from_first;
+  auto& [at, below, middle] = scan != nullptr ? *scan : from_first;
+  for (; at + 1 < all.size(); ++at) {
+    const Centroid& left = all[at];
+    const Centroid& right = all[at + 1];
     if (left.mean == value) {
       int64_t equal = 0;
-      for (; i < all.size() && all[i].mean == value; ++i) equal += all[i].weight;
+      for (size_t i = at; i < all.size() && all[i].mean == value; ++i) equal += all[i].weight;
       return (static_cast<double>(below) + static_cast<double>(equal) / 2) / total;
     }
     if (left.mean <= value && value < right.mean) {
@@ -264,36 +328,36 @@ double TDigest::fraction_below(double value) const {
   return value == last.mean ? 1 - kHalf / total : kNan;
 }
 
-int64_t TDigest::rank(double value) const {
+int64_t TDigest::rank(double value, Scan* scan) const {
   if (weight() == 0) return kNoObservations;
   if (value < min_) return kBelowAll;
   if (value > max_) return weight();
-  return to_integer(std::ceil(fraction_below(value) * static_cast<double>(weight()) - 0.5));
+  return to_integer(std::ceil(fraction_below(value, scan) * static_cast<double>(weight()) - 0.5));
 }
 
-int64_t TDigest::reverse_rank(double value) const {
+int64_t TDigest::reverse_rank(double value, Scan* scan) const {
   if (weight() == 0) return kNoObservations;
   if (value < min_) return weight();
   if (value > max_) return kBelowAll;
   const auto total = static_cast<double>(weight());
-  return to_integer(total - std::round(fraction_below(value) * total));
+  return to_integer(total - std::round(fraction_below(value, scan) * total));
 }
 
-double TDigest::by_rank(int64_t rank) const {
+double TDigest::by_rank(int64_t rank, Scan* scan) const {
   if (weight() == 0) return kNan;
   if (rank == 0) return min_;
   if (rank >= weight()) return kInfinity;
-  return quantile(static_cast<double>(rank) / static_cast<double>(weight()));
+  return quantile(static_cast<double>(rank) / static_cast<double>(weight()), scan);
 }
 
-double TDigest::by_reverse_rank(int64_t rank) const {
+double TDigest::by_reverse_rank(int64_t rank, Scan* scan) const {
   if (weight() == 0) return kNan;
   if (rank == 0) return max_;
   if (rank >= weight()) return -kInfinity;
   merge();
   const int64_t below = weight() - rank - 1;
   if (below == 0 && merged_count_ > 1) return min_;
-  return quantile(static_cast<double>(below) / static_cast<double>(weight()));
+  return quantile(static_cast<double>(below) / static_cast<double>(weight()), scan);
 }
 
 double TDigest::trimmed_mean(double low, double high) const {

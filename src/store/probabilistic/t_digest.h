@@ -17,7 +17,10 @@
 // Questions merge what has not been merged; they change the digest, though not what it is about.
 //
 // Costs, with n centroids, n <= capacity() (about 6 * compression): add O(log n) amortized, each
-// question O(n), and O(n log n) once behind an add.
+// question O(n), and O(n log n) once behind an add. The reference's way of sorting takes quadratic
+// time for some orders: it may look at five million centroids and four times n log n, and what is
+// not sorted by then is sorted otherwise. The order of equal means, and so which of them are
+// merged, is the reference's up to there: always, with fewer than three thousand of them.
 #pragma once
 
 #include <cstddef>
@@ -71,31 +74,49 @@ class TDigest final : public ModuleValue {
 
   // --- Changing ---------------------------------------------------------------------------------
 
-  // Both are false when there would be too many observations to count; then nothing has been added.
+  // All are false when there would be too many observations to count; then nothing has been added.
   bool add(std::span<const double> observations);
   bool add(double observation) { return add(std::span(&observation, 1)); }
-  // Adds the centroids of `other`, merged.
-  bool add_all(const TDigest& other);
+  // Adds the centroids of other digests, merged, one digest after the other as the reference does,
+  // each time merging what has been added before. When that has looked at 2^25 centroids, as it
+  // does with thousands of ordinary digests, each of those that are left is added once, with so
+  // many times its weights as it is named, and centroids are merged only when their room is full.
+  // O(n log n) from there on, n being the centroids of all different digests.
+  bool add_all(std::span<const TDigest* const> others);
+  bool add_all(const TDigest& other) {
+    const TDigest* const others[] = {&other};
+    return add_all(others);
+  }
   void clear();
   // Merges what has not been merged, from two centroids on.
   void merge() const;
 
   // --- Questions --------------------------------------------------------------------------------
 
+  // Where questions of one kind have come to among the centroids. With one for all, they are
+  // answered in O(n) together, if each has no smaller argument than the one before it; of
+  // by_reverse_rank() no greater. Answers are those that there are without, unless observations are
+  // so large that means overflow, and have no order.
+  struct Scan {
+    size_t at = 0;
+    int64_t below = 0;  // the weight of all before `at`
+    double middle = 0;  // how many observations are below the middle of the one at `at`, from 1 on
+  };
+
   // NaN when there are no observations.
   double min() const;
   double max() const;
   // The number below which is that fraction of the observations. `quantile`: 0 .. 1.
-  double quantile(double quantile) const;
+  double quantile(double quantile, Scan* scan = nullptr) const;
   // The fraction of the observations that are below a number, half of those equal to it included.
-  double fraction_below(double value) const;
+  double fraction_below(double value, Scan* scan = nullptr) const;
   // How many observations are below a number, half of those equal to it included; or above it.
-  int64_t rank(double value) const;
-  int64_t reverse_rank(double value) const;
+  int64_t rank(double value, Scan* scan = nullptr) const;
+  int64_t reverse_rank(double value, Scan* scan = nullptr) const;
   // The number with a rank, 0 being that of the least (or, reverse, of the greatest); infinite
   // beyond the last. `rank`: at least 0.
-  double by_rank(int64_t rank) const;
-  double by_reverse_rank(int64_t rank) const;
+  double by_rank(int64_t rank, Scan* scan = nullptr) const;
+  double by_reverse_rank(int64_t rank, Scan* scan = nullptr) const;
   // The mean of the observations from one quantile to another.
   double trimmed_mean(double low, double high) const;
 
@@ -125,10 +146,15 @@ class TDigest final : public ModuleValue {
   void for_each_digest_part(const DigestPart& part) const override;
 
  private:
-  void add(Centroid centroid);
+  // `looks`: how many centroids may be looked at in the reference's way, of which sorting and
+  // merging take what they need.
+  void add(Centroid centroid, size_t* looks);
+  void add_all_of(const TDigest& other, int64_t times, size_t* looks);
+  void add_each_once(std::span<const TDigest* const> others);
+  void merge(size_t* looks) const;
   void merge_pairs() const;
   std::span<const Centroid> merged() const { return {centroids_.data(), merged_count_}; }
-  double quantile_between(double index) const;
+  double quantile_between(double index, Scan& scan) const;
 
   int64_t compression_;
   size_t capacity_;

@@ -1,6 +1,7 @@
 #include "store/time_series/chunk.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -288,11 +289,24 @@ void Chunk::Decoder::next_compressed(std::span<Sample> samples) {
 }
 
 std::vector<Sample> Chunk::samples() const {
-  std::vector<Sample> all;
-  all.reserve(count_);
-  Decoder decoder(*this);
-  for (Sample sample; decoder.next(&sample);) all.push_back(sample);
+  std::vector<Sample> all(count_);
+  Decoder(*this).next(all);
   return all;
+}
+
+std::optional<double> Chunk::value_at(int64_t timestamp) const {
+  if (empty() || timestamp < first_.timestamp || timestamp > last_.timestamp) return std::nullopt;
+  if (timestamp == last_.timestamp) return last_.value;
+  constexpr size_t kBlockSize = 64;
+  std::array<Sample, kBlockSize> samples;
+  Decoder decoder(*this);
+  while (const size_t count = decoder.next(samples)) {
+    if (samples[count - 1].timestamp < timestamp) continue;
+    const auto at = std::ranges::lower_bound(std::span(samples).first(count), timestamp, {},
+                                             &Sample::timestamp);
+    return at->timestamp == timestamp ? std::optional(at->value) : std::nullopt;
+  }
+  return std::nullopt;
 }
 
 // --- Files --------------------------------------------------------------------------------------

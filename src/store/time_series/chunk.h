@@ -58,6 +58,8 @@ class Chunk {
   bool append(Sample sample);
   // All samples.
   std::vector<Sample> samples() const;
+  // The value of that time; nothing when there is none. Reads no further than it must.
+  std::optional<double> value_at(int64_t timestamp) const;
   // Holds these samples from now on, with more room if they need it. REQUIRES: in order.
   void assign(std::span<const Sample> samples);
   // Gives up the room that the samples do not need.

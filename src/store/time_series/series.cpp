@@ -1,6 +1,7 @@
 #include "store/time_series/series.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <utility>
@@ -16,8 +17,9 @@ namespace {
 constexpr size_t kDivideNumerator = 6;
 constexpr size_t kDivideDenominator = 5;
 // Or, when a sample is inserted into it, when it has more samples than this, which a large chunk of
-// samples that hardly differ has: all of them are encoded anew. Chunks of 16 KiB never have more.
-constexpr size_t kMostToInsertInto = size_t{1} << 16;
+// samples that hardly differ has: all of them are encoded anew. Chunks of 4 KiB, the default, never
+// have more: a sample takes two bits, and they may grow by a fifth.
+constexpr size_t kMostToInsertInto = 20'480;
 
 std::string_view bytes_of(const auto& value) {
   return {reinterpret_cast<const char*>(&value), sizeof value};
@@ -172,26 +174,26 @@ void TimeSeries::divide(size_t chunk) {
 }
 
 bool TimeSeries::insert(Sample sample, DuplicatePolicy policy) {
-  const auto older = [](const Sample& left, int64_t time) { return left.timestamp < time; };
   size_t place = chunk_of(sample.timestamp);
-  std::vector<Sample> samples = chunks_[place]->samples();
-  auto at = std::lower_bound(samples.begin(), samples.end(), sample.timestamp, older);
-  const bool is_duplicate = at != samples.end() && at->timestamp == sample.timestamp;
-  if (is_duplicate) {
-    const std::optional<double> merged = merged_value(policy, at->value, sample.value);
+  const std::optional<double> present = chunks_[place]->value_at(sample.timestamp);
+  if (present.has_value()) {
+    const std::optional<double> merged = merged_value(policy, *present, sample.value);
     if (!merged.has_value()) return false;
+    if (std::bit_cast<uint64_t>(*merged) == std::bit_cast<uint64_t>(*present)) return true;
     sample.value = *merged;
   }
+  const Chunk& chunk = *chunks_[place];
   const bool has_grown =
-      chunks_[place]->size_bytes() * kDivideDenominator > settings_.chunk_size * kDivideNumerator;
+      chunk.size_bytes() * kDivideDenominator > settings_.chunk_size * kDivideNumerator;
   // Samples may have been erased since it grew.
-  if (samples.size() > kMostToInsertInto || (samples.size() > 1 && has_grown)) {
+  if (chunk.count() > kMostToInsertInto || (chunk.count() > 1 && has_grown)) {
     divide(place);
     place = chunk_of(sample.timestamp);
-    samples = chunks_[place]->samples();
-    at = std::lower_bound(samples.begin(), samples.end(), sample.timestamp, older);
   }
-  if (is_duplicate) {
+  const auto older = [](const Sample& left, int64_t time) { return left.timestamp < time; };
+  std::vector<Sample> samples = chunks_[place]->samples();
+  const auto at = std::lower_bound(samples.begin(), samples.end(), sample.timestamp, older);
+  if (present.has_value()) {
     at->value = sample.value;
   } else {
     samples.insert(at, sample);

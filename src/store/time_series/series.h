@@ -3,7 +3,7 @@
 //
 // Chunks are in the order of time and do not overlap. A sample that is newer than all is appended
 // in O(1); an older one is inserted into its chunk, which is divided in two when it has grown by a
-// fifth beyond its size, or has tens of thousands of samples. There is always a chunk, be it empty.
+// fifth beyond its size, or has more than 20,480 samples. There is always a chunk, be it empty.
 // Samples that are older than the retention go with their chunk, when a new chunk begins; until
 // then readers do not see them (oldest_visible()).
 //
@@ -12,7 +12,8 @@
 // The database's SeriesIndex finds series by number. What comes from a file has names instead,
 // until the other end of the link is there as well.
 //
-// Costs, with n chunks of m samples: find O(log n), insert and erase O(n + m). Not thread-safe; a
+// Costs, with n chunks of m samples: find O(log n), insert and erase O(n + m), where insert encodes
+// a chunk anew unless the policy refuses the sample, or has it change nothing. Not thread-safe; a
 // series that is in no index may be destroyed by any thread.
 #pragma once
 

@@ -130,6 +130,9 @@ TEST_CASE("A value is not copied into a document without limit", "[json]") {
   CHECK(document.run("JSON.GET k $[0]") == bulk("[0]"));
   CHECK(document.client.run_words({"JSON.SET", "k", "$[*]", "[]"}) == kOk);
   CHECK(document.client.run_words({"JSON.ARRAPPEND", "k", "$[*]", large}) == too_large);
+  CHECK(document.client.run_words({"JSON.ARRINSERT", "k", "$[*]", "0", large}) == too_large);
+  // Nothing has been changed before that was known.
+  CHECK(document.run("JSON.GET k $[0,19999]") == bulk("[[],[]]"));
   CHECK(document.client.run_words({"JSON.ARRAPPEND", "lists", "$[*]", large}) ==
         array({integer(1), integer(1)}));
   // Of 600 copies of a megabyte.
@@ -138,6 +141,7 @@ TEST_CASE("A value is not copied into a document without limit", "[json]") {
   REQUIRE(document.client.run_words({"JSON.SET", "k", "$", texts + "]"}) == kOk);
   const std::string long_text = "\"" + std::string(1 << 20, 'x') + "\"";
   CHECK(document.client.run_words({"JSON.STRAPPEND", "k", "$[*]", long_text}) == too_large);
+  CHECK(document.run("JSON.GET k $[0]") == bulk(R"([""])"));
   CHECK(document.client.run_words({"JSON.STRAPPEND", "k", "$[0,1]", "\"y\""}) ==
         array({integer((1 << 20) + 1), integer((1 << 20) + 1)}));
 }

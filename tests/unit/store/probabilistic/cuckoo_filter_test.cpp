@@ -27,6 +27,11 @@ std::string item(uint64_t number) {
   return "item" + std::to_string(number);
 }
 
+Outcome add_new(CuckooFilter& filter, std::string_view item) {
+  uint64_t moves = filter.shape().max_iterations;
+  return filter.add_new(item, &moves);
+}
+
 std::string digest(const CuckooFilter& filter) {
   std::string all;
   filter.for_each_digest_part([&](std::string_view part) { all += part; });
@@ -99,12 +104,12 @@ TEST_CASE("What was added is found, counted and erased", "[cuckoo]") {
 
 TEST_CASE("An item is added once by add_new", "[cuckoo]") {
   auto filter = made(64);
-  CHECK(filter->add_new("a") == Outcome::kAdded);
-  CHECK(filter->add_new("a") == Outcome::kPresent);
+  CHECK(add_new(*filter, "a") == Outcome::kAdded);
+  CHECK(add_new(*filter, "a") == Outcome::kPresent);
   CHECK(filter->count("a") == 1);
   CHECK(filter->erase("a"));
   CHECK_FALSE(filter->erase("a"));
-  CHECK(filter->add_new("a") == Outcome::kAdded);
+  CHECK(add_new(*filter, "a") == Outcome::kAdded);
 }
 
 TEST_CASE("A filter that does not grow is left as it was when it is full", "[cuckoo]") {
@@ -115,12 +120,50 @@ TEST_CASE("A filter that does not grow is left as it was when it is full", "[cuc
   size_t refused = 0;
   for (uint64_t i = 0; i < 100; ++i) {
     const std::string before = digest(*filter);
-    if (filter->add_new(item(number + i)) != Outcome::kFull) continue;
+    if (add_new(*filter, item(number + i)) != Outcome::kFull) continue;
     ++refused;
     CHECK(digest(*filter) == before);
   }
   CHECK(refused > 50);
   for (uint64_t i = 0; i < number; ++i) CHECK(filter->contains(item(i)));
+}
+
+TEST_CASE("Fingerprints are not moved more often than a request may", "[cuckoo]") {
+  auto filter = made(16, 2, 65535, 0);
+  uint64_t number = 0;
+  while (filter->add(item(number)) == Outcome::kAdded) ++number;
+  const std::string before = digest(*filter);
+  uint64_t moves = 100'000;
+  CHECK(filter->add(item(number), &moves) == Outcome::kFull);
+  CHECK(moves == 100'000 - 65535);
+  CHECK(filter->add(item(number), &moves) == Outcome::kFull);
+  CHECK(moves == 0);
+  CHECK(filter->add(item(number), &moves) == Outcome::kFull);
+  CHECK(moves == 0);
+  CHECK(digest(*filter) == before);
+  for (uint64_t i = 0; i < number; ++i) CHECK(filter->contains(item(i)));
+}
+
+TEST_CASE("A filter that grows gets a layer when no more fingerprints may be moved", "[cuckoo]") {
+  auto filter = made(16, 2, 65535, 1);
+  uint64_t moves = 0;
+  for (uint64_t i = 0; i < 1000; ++i) CHECK(filter->add(item(i), &moves) == Outcome::kAdded);
+  CHECK(filter->items() == 1000);
+  CHECK(fingerprints(*filter) == 1000);
+  for (uint64_t i = 0; i < 1000; ++i) CHECK(filter->contains(item(i)));
+}
+
+TEST_CASE("An item that fills its buckets is refused without a move", "[cuckoo]") {
+  const uint16_t bucket_size = GENERATE(as<uint16_t>{}, 1, 2, 3);
+  auto filter = made(1000, bucket_size, 65535, 0);
+  uint64_t moves = 1'000'000;
+  uint64_t added = 0;
+  while (filter->add("x", &moves) == Outcome::kAdded) ++added;
+  CHECK(added == 2U * bucket_size);
+  CHECK(moves == 1'000'000);
+  // Another item in its place is not refused.
+  CHECK(filter->erase("x"));
+  CHECK(filter->add("x", &moves) == Outcome::kAdded);
 }
 
 TEST_CASE("Layers that have become empty go", "[cuckoo]") {

@@ -192,7 +192,7 @@ TEST_CASE("A policy of compactions is read and written", "[time series]") {
 
 TEST_CASE("A chunk of very many samples is divided before one is inserted", "[time series]") {
   constexpr int64_t kSamples = 300'000;
-  constexpr size_t kFew = 1 << 17;
+  constexpr size_t kFew = 1 << 15;
   SeriesSettings settings;
   settings.chunk_size = SeriesSettings::kMaxChunkSize;
   TimeSeries series(settings);
@@ -209,6 +209,43 @@ TEST_CASE("A chunk of very many samples is divided before one is inserted", "[ti
   for (const int64_t time : inserted) CHECK(all.at(time) == 2);
   CHECK(std::count_if(all.begin(), all.end(), [](const auto& each) { return each.second == 2; }) ==
         5);
+}
+
+TEST_CASE("A chunk finds the value of a time", "[time series]") {
+  for (const auto encoding : {SeriesEncoding::kCompressed, SeriesEncoding::kUncompressed}) {
+    store::Chunk chunk(encoding, SeriesSettings::kMaxChunkSize);
+    CHECK_FALSE(chunk.value_at(0).has_value());
+    for (int64_t i = 1; i <= 200; ++i) {
+      chunk.append({i * 10, static_cast<double>(i)});
+      CHECK(chunk.value_at(i * 10) == static_cast<double>(i));
+    }
+    for (int64_t time = 0; time <= 2010; ++time) {
+      const bool is_there = time % 10 == 0 && time > 0 && time <= 2000;
+      CHECK(chunk.value_at(time).has_value() == is_there);
+      if (is_there) CHECK(chunk.value_at(time) == static_cast<double>(time) / 10);
+    }
+  }
+}
+
+TEST_CASE("A sample that is refused or changes nothing leaves chunks as they are",
+          "[time series]") {
+  TimeSeries series(small_chunks(SeriesEncoding::kUncompressed));
+  for (const int64_t time : {10, 20, 30}) series.add({time, 5}, DuplicatePolicy::kBlock);
+  // Three samples are the room of a chunk; with four it is divided by the next that is inserted.
+  series.add({15, 5}, DuplicatePolicy::kBlock);
+  REQUIRE(series.chunks().size() == 1);
+  CHECK(series.add({10, 6}, DuplicatePolicy::kBlock) == Added::kRefused);
+  CHECK(series.add({10, 5}, DuplicatePolicy::kLast) == Added::kInserted);
+  CHECK(series.add({10, 9}, DuplicatePolicy::kMin) == Added::kInserted);
+  CHECK(series.add({10, 1}, DuplicatePolicy::kMax) == Added::kInserted);
+  CHECK(series.add({10, NAN}, DuplicatePolicy::kSum) == Added::kRefused);
+  CHECK(series.chunks().size() == 1);
+  CHECK(series.count() == 4);
+  CHECK(series.add({30, 7}, DuplicatePolicy::kLast) == Added::kInserted);
+  CHECK(series.chunks().size() == 2);
+  CHECK(series.last().value == 7);
+  const std::map<int64_t, double> expected{{10, 5}, {15, 5}, {20, 5}, {30, 7}};
+  CHECK(content(series, 0, INT64_MAX, false) == expected);
 }
 
 }  // namespace latchkey::tests
