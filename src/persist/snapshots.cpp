@@ -40,9 +40,6 @@ Snapshots::Snapshots(Server& server, BackgroundChild& child)
   server.config().on_change({"save", "stop-writes-on-bgsave-error"}, [this] { update_refusal(); });
   server.shutdown().before_exit([this](unsigned flags) { return prepare_exit(flags); });
   server.hooks().dataset_flushed.add([this] { dataset_flushed(); });
-  server.info().extend("Persistence", [this](server::InfoText& text) {
-    text.field("rdb_saves_consecutive_failures", failures_in_a_row_);
-  });
 }
 
 int64_t Snapshots::now_s() const {
@@ -250,6 +247,7 @@ void Snapshots::describe(PersistenceFigures* figures) const {
   figures->last_save_duration_s = last_duration_s_;
   figures->save_duration_s = running() ? child_.figures().duration_s : -1;
   figures->saves = saves_;
+  figures->save_failures_in_a_row = failures_in_a_row_;
   figures->last_save_copied_bytes = last_copied_bytes_;
 }
 

@@ -25,9 +25,8 @@ OTHER_ARITY = {
     "valkey 9.1": {"script|debug"},
 }
 # Fields of INFO that tell how a server is made, or that only appear at times.
-OWN_FIELDS = {"atomicvar_api", "latchkey_version", "availability_zone", "paused_reason", "paused_actions",
-              "paused_timeout_milliseconds", "replicas_waiting_psync", "io_threaded_total_prefetch_batches",
-              "io_threaded_total_prefetch_entries"}
+OWN_FIELDS = {"latchkey_version", "availability_zone", "paused_reason", "paused_actions", "paused_timeout_milliseconds",
+              "replicas_waiting_psync"}
 
 
 def program_of(release):
@@ -80,8 +79,7 @@ def is_answered(client):
 
 
 def requests_until(replica, key):
-    """What a replica that said SYNC gets behind the dataset, up to the request that sets the key; times have no digits, and
-    LASTID is left out, which 8.6 gives as it was before the entry: SETID follows it."""
+    """What a replica that said SYNC gets behind the dataset, up to the request that sets the key; times have no digits."""
     size = replica._line().lstrip(b"\n")
     replica._take(int(size[1:]))
     requests = []
@@ -89,8 +87,7 @@ def requests_until(replica, key):
         words = replica.read()
         if words[0].upper() in ("PING", "REPLCONF"):
             continue
-        last = words.index("LASTID") + 1 if "LASTID" in words else len(words)
-        requests.append([re.sub(r"^[0-9]{13}$", "TIME", word) for word in words[:last]])
+        requests.append([re.sub(r"^[0-9]{13}$", "TIME", word) for word in words])
         if key in words:
             return requests
 

@@ -4,6 +4,7 @@
 #include "server/client/client.h"
 #include "server/client/flush_waits.h"
 #include "server/command/command_context.h"
+#include "server/command/dispatcher.h"
 #include "server/server.h"
 
 namespace latchkey::commands {
@@ -90,9 +91,13 @@ void flush_range(CommandContext& ctx, int first, int last, Flushed flushed) {
   if (flushed == Flushed::kDataset) ctx.server.hooks().dataset_flushed.run();
   // Propagated even if the databases were empty.
   ctx.propagate({}, ctx.args);
-  if (lazily || !may_wait || ctx.db.environment().reclaimer.pending_objects() == 0)
-    return ctx.reply.ok();
-  waits->wait(ctx.client);
+  if (may_wait && !lazily && ctx.db.environment().reclaimer.pending_objects() != 0)
+    return waits->wait(ctx.client);
+  // A client that waits is sent the messages about the flush before its reply. Since Redis 8.0
+  // every client waits that may block, however little there is to free.
+  if (!lazily && !ctx.client.has(kClientDenyBlocking) && ctx.server.edition().has({8, 0}))
+    ctx.server.dispatcher().send_pushes_first(ctx.client);
+  ctx.reply.ok();
 }
 
 void flushdb(CommandContext& ctx) {

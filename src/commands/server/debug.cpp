@@ -69,8 +69,11 @@ void debug_log(CommandContext& ctx) {
 
 void debug_error(CommandContext& ctx) {
   const std::string_view text = ctx.args[kFirstArgument];
+  const uint64_t errors = ctx.reply.error_count();
   // ReplyBuilder::error() adds no dash before a text that begins with one, so it is added here.
   ctx.reply.error(text.starts_with('-') ? "-" + std::string(text) : std::string(text));
+  // It was asked for, and does not count as one.
+  ctx.reply.forget_errors_since(errors);
 }
 
 void debug_structsize(CommandContext& ctx) {

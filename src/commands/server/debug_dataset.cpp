@@ -150,7 +150,7 @@ void debug_digest(CommandContext& ctx) {
 void debug_digest_value(CommandContext& ctx) {
   ctx.reply.array(ctx.args.size() - kFirstArgument);
   for (const std::string_view key : ctx.args.subspan(kFirstArgument)) {
-    const KeyRef ref = ctx.db.find(key, Keyspace::kPeek);
+    const KeyRef ref = ctx.db.find(key, Keyspace::kPeek | Keyspace::kEvenExpired);
     ctx.reply.status(base::to_hex(ref ? value_digest(*ref) : Digest{}));
   }
 }

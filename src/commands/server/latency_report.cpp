@@ -43,9 +43,10 @@ std::string age(int64_t seconds) {
 // The character of a column in a row; rows are counted from the bottom.
 char cell(int64_t latency_ms, Range range, size_t row) {
   const int64_t span = range.high - range.low;
-  constexpr auto kSteps = static_cast<int64_t>(kRows * kTips.size() - 1);
+  constexpr auto kSteps = static_cast<int64_t>(kRows * kTips.size());
+  // Equal samples are low columns.
   const auto height = static_cast<size_t>(
-      span == 0 ? kSteps : ((latency_ms - range.low) * kSteps + span / 2) / span);
+      span == 0 ? 0 : std::min((latency_ms - range.low) * kSteps / span, kSteps - 1));
   const size_t top = height / kTips.size();
   if (row > top) return ' ';
   return row < top ? '|' : kTips[height % kTips.size()];
@@ -66,7 +67,7 @@ std::string columns(const LatencyEvent& event, size_t first, Range range, int64_
     ages.push_back(age(now_s - event.samples[first + i].time_s));
     longest = std::max(longest, ages.back().size());
   }
-  text += '\n';
+  text.append(count, ' ').append("\n");
   for (size_t line = 0; line < longest; ++line) {
     for (const std::string& each : ages) text += line < each.size() ? each[line] : ' ';
     text += '\n';

@@ -40,6 +40,13 @@ void propagate_removal(CommandContext& ctx, const std::vector<std::string_view>&
   }
 }
 
+// Whether so few members remain that the reference moves them to a new set, whose encoding depends
+// on what they are. Otherwise the set keeps its encoding.
+bool moves_remaining(size_t remaining, size_t chosen) {
+  constexpr size_t kChosenPerRemaining = 5;
+  return remaining <= chosen / kChosenPerRemaining;
+}
+
 void spop(CommandContext& ctx) {
   if (ctx.args.size() == 2) return spop_one(ctx);
   if (ctx.args.size() > 3) return ctx.syntax_error();
@@ -73,6 +80,8 @@ void spop(CommandContext& ctx) {
     set->erase(member);
     ctx.reply.bulk(std::string_view(member));
   }
+  if (moves_remaining(set->size(), chosen.size()))
+    set->choose_encoding(/*prefers_intset=*/!ctx.server.edition().has({7, 2}));
   ctx.changed(ctx.args[1], EventClass::kSet, "spop");
   ctx.events.count(chosen.size() - 1);
   propagate_removal(ctx, {chosen.begin(), chosen.end()});

@@ -84,16 +84,23 @@ inline void report_deliveries(server::CommandContext& ctx, std::string_view key,
 // --- Propagation --------------------------------------------------------------------------------
 
 // Propagates the state of a pending entry: its consumer, delivery time and number of deliveries.
-// One that was released is about to go, with the entry that it refers to.
+// Replicas take `last_delivered` for how far the group has read, unless they know of more. An entry
+// that was released is about to go, with the entry that it refers to.
 inline void propagate_pending(server::CommandContext& ctx, std::string_view key,
                               const store::StreamGroup& group, std::string_view group_name,
-                              const store::PendingEntry& entry) {
+                              const store::PendingEntry& entry, store::StreamId last_delivered) {
   if (!ctx.propagation.wanted()) return;
   if (group.is_released(entry))
     return ctx.propagate({"XACK", key, group_name, stream_id_text(entry.id)});
   ctx.propagate({"XCLAIM", key, group_name, entry.consumer().name, "0", stream_id_text(entry.id),
                  "TIME", entry.delivered_ms(), "RETRYCOUNT", entry.deliveries, "FORCE", "JUSTID",
-                 "LASTID", stream_id_text(group.last_delivered)});
+                 "LASTID", stream_id_text(last_delivered)});
+}
+
+inline void propagate_pending(server::CommandContext& ctx, std::string_view key,
+                              const store::StreamGroup& group, std::string_view group_name,
+                              const store::PendingEntry& entry) {
+  propagate_pending(ctx, key, group, group_name, entry, group.last_delivered);
 }
 
 // Propagates how far the group has read.

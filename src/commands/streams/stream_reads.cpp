@@ -321,7 +321,9 @@ void send_new_entry(CommandContext& ctx, const ReadRequest& request, const Sourc
   } else {
     group.add_pending(entry.id(), consumer, ctx.now_ms(), 1);
   }
-  propagate_pending(ctx, source.key, group, request.group, *group.pending().find(entry.id()));
+  // Redis 8.6 leaves it to propagate_place(), in the same transaction, how far the group has read.
+  propagate_pending(ctx, source.key, group, request.group, *group.pending().find(entry.id()),
+                    ctx.server.edition().has({8, 6}) ? source.after : group.last_delivered);
 }
 
 // Sends entries that CLAIM takes over, and entries that the group has not read; returns how many.

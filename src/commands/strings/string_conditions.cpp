@@ -19,7 +19,6 @@ namespace {
 void erase(CommandContext& ctx, KeyRef& ref) {
   ctx.db.erase(ref);
   ctx.removed(ctx.args[1]);
-  ctx.propagate({"DEL", ctx.args[1]});
   ctx.reply.integer(1);
 }
 
@@ -27,6 +26,7 @@ void erase(CommandContext& ctx, KeyRef& ref) {
 void erase_compared(CommandContext& ctx, KeyRef& ref) {
   if (ctx.server.lock_claims() != nullptr) ctx.server.lock_claims()->compared(ref);
   erase(ctx, ref);
+  ctx.propagate({"DEL", ctx.args[1]});
 }
 
 // Whoever has lost a lock learns it here.

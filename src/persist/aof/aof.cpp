@@ -130,6 +130,7 @@ bool Aof::reload(LoadingFigures& figures) {
   if (state_ == State::kOn) file_.flush(AppendOnlyFile::Wait::kForDisk);
   if (!directory_.load()) return false;
   clear_dataset(server_);
+  if (directory_.manifest().empty()) return false;
   return load_files(directory_.manifest(), directory_.path_of(""), figures) ==
          Loading::Result::kDone;
 }

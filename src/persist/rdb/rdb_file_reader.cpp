@@ -32,6 +32,20 @@ struct KeyAttributes {
   std::optional<uint8_t> frequency;
 };
 
+// While it exists, no event tells of keys that are added or replaced.
+class UnobservedKeys {
+ public:
+  explicit UnobservedKeys(store::Environment& environment)
+      : environment_(environment), observer_(std::exchange(environment.key_observer, nullptr)) {}
+  ~UnobservedKeys() { environment_.key_observer = observer_; }
+  UnobservedKeys(const UnobservedKeys&) = delete;
+  UnobservedKeys& operator=(const UnobservedKeys&) = delete;
+
+ private:
+  store::Environment& environment_;
+  store::KeyObserver* observer_;
+};
+
 class DatasetReader final : private RdbFileHandler {
  public:
   DatasetReader(ByteSource& source, server::Server& server, const ReadOptions& options)
@@ -185,7 +199,10 @@ bool DatasetReader::keep(std::string_view key, LoadedValue& value) {
     return refuse("RDB has duplicated key '" + std::string(key) + "' in DB " +
                   std::to_string(db_->index()));
   }
-  put_value(*db_, ref, value, attributes_.deadline_ms);
+  {
+    const UnobservedKeys unobserved(server_.environment());
+    put_value(*db_, ref, value, attributes_.deadline_ms);
+  }
   const store::Environment& environment = server_.environment();
   if (attributes_.idle_seconds && !environment.use_lfu)
     db_->set_access(ref, idle_access(environment, *attributes_.idle_seconds));

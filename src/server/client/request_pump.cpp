@@ -301,6 +301,7 @@ bool RequestPump::is_cross_protocol_attack(Client& client, std::string_view word
 }
 
 void RequestPump::prefetch(Client& client) {
+  size_t keys = 0;
   for (Request& request : batch_.requests) {
     const Arguments args = batch_.words_of(request);
     request.command = server_.dispatcher().lookup(args);
@@ -309,7 +310,11 @@ void RequestPump::prefetch(Client& client) {
     if (key == 0 || key >= request.count) continue;
     request.keyspace = &server_.database(client.database);
     request.hash = request.keyspace->prefetch_bucket(args[key]);
+    ++keys;
   }
+  if (keys == 0) return;
+  ++server_.stats().prefetched_batches;
+  server_.stats().prefetched_keys += keys;
   for (const Request& request : batch_.requests) {
     if (request.keyspace != nullptr) request.keyspace->prefetch_entry(request.hash);
   }

@@ -132,6 +132,14 @@ resp::OutputBuffer& Dispatcher::Calls::room_for_push(resp::OutputBuffer& buffer)
   return buffer;
 }
 
+void Dispatcher::send_pushes_first(Client& client) {
+  if (&client != calls_.serving || calls_.depth != 1 || !calls_.has_pushes) return;
+  // Where the client wants no reply, its output is cut to what it was before the request.
+  const bool loses_output = client.has(kClientReplyOff | kClientReplySkip);
+  if (loses_output || (server_.state() & (kStateRecorded | kStateFaults)) != 0) return;
+  send_pushes(client, calls_);
+}
+
 void Dispatcher::send_pushes(Client& client, Calls& calls) {
   calls.has_pushes = false;
   client.out().append(calls.pushes);
@@ -614,7 +622,9 @@ void Dispatcher::count_call(Client& client, Command& command, Arguments args, ui
     command.stats.latency->record(static_cast<uint64_t>(server_.cycle_clock().to_ns(ticks)));
   }
   ++server_.stats().commands_processed;
-  ++client.total_commands;
+  // A script's commands are its caller's.
+  const bool is_of_caller = client.has(kClientScript) && calls_.serving != nullptr;
+  ++(is_of_caller ? *calls_.serving : client).total_commands;
   if (meters_.wants(ticks)) [[unlikely]]
     note_call(client, command, args, ticks);
 }

@@ -89,6 +89,11 @@ class Dispatcher {
   resp::OutputBuffer& push_out(Client& client);
   // The same for messages that are sent after all others.
   resp::OutputBuffer& last_push_out(Client& client);
+  // Sends the messages to the client, whose request is being run, before the reply instead. No
+  // effect on requests of transactions and scripts, nor while calls are recorded or faults wait for
+  // them: what they take for the reply begins where the request does. REQUIRES: nothing was replied
+  // yet.
+  void send_pushes_first(Client& client);
 
   CallMeters& meters() { return meters_; }
 

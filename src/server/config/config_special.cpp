@@ -586,6 +586,8 @@ namespace {
 struct ShutdownWord {
   std::string_view word;
   unsigned bit;
+  Version redis = {};
+  Version valkey = {};
 };
 
 constexpr std::array<ShutdownWord, 7> kShutdownWords = {{
@@ -594,13 +596,25 @@ constexpr std::array<ShutdownWord, 7> kShutdownWords = {{
     {"nosave", kShutdownNosave},
     {"now", kShutdownNow},
     {"force", kShutdownForce},
-    {"safe", kShutdownSafe},
-    {"failover", kShutdownFailover},
+    {"safe", kShutdownSafe, kNever, {9, 0}},
+    {"failover", kShutdownFailover, kNever, {9, 0}},
 }};
 
-bool parse_shutdown_word(std::string_view word, unsigned* bits) {
+// The words that the emulated release has: "default, save, nosave".
+std::string known_shutdown_words(const Edition& edition) {
+  std::string words;
+  for (const auto& known : kShutdownWords) {
+    if (!edition.has(known.redis, known.valkey)) continue;
+    if (!words.empty()) words += ", ";
+    words += known.word;
+  }
+  return words;
+}
+
+bool parse_shutdown_word(const Edition& edition, std::string_view word, unsigned* bits) {
   for (const auto& known : kShutdownWords) {
     if (!base::equal_ignoring_case(word, known.word)) continue;
+    if (!edition.has(known.redis, known.valkey)) continue;
     *bits |= known.bit;
     return true;
   }
@@ -615,8 +629,10 @@ Directive shutdown_directive(Names names, unsigned ConfigValues::*member) {
       [=](DirectiveArguments arguments, DirectiveContext& context) -> Result<> {
         unsigned bits = 0;
         bool known = !arguments.empty();
-        for (const auto& word : arguments) known = known && parse_shutdown_word(word, &bits);
-        if (!known) return fail(not_one_of("default, save, nosave, now, force, safe, failover"));
+        const Edition& edition = context.values.edition;
+        for (const auto& word : arguments)
+          known = known && parse_shutdown_word(edition, word, &bits);
+        if (!known) return fail(not_one_of(known_shutdown_words(edition)));
         if ((bits & kShutdownSave) != 0 && (bits & kShutdownNosave) != 0) {
           return fail("shutdown options SAVE and NOSAVE can't be used simultaneously");
         }

@@ -81,6 +81,8 @@ constexpr FieldArrival kFields[] = {
 
     {"expired_keys_active", {8, 2}, kNever},
     {"expired_subkeys_active", {8, 2}, kNever},
+    {"io_threaded_total_prefetch_batches", {8, 2}, {8, 0}},
+    {"io_threaded_total_prefetch_entries", {8, 2}, {8, 0}},
     {"mem_cluster_slot_migration_input_buffer", {8, 4}, kNever},
     {"mem_cluster_slot_migration_input_buffer_peak", {8, 4}, kNever},
     {"mem_cluster_slot_migration_output_buffer", {8, 4}, kNever},
@@ -135,6 +137,7 @@ constexpr FieldArrival kMemoryFigures[] = {
 };
 
 constexpr FieldArrival kSections[] = {
+    {"Hotkeys", {8, 6}, kNever},
     {"Keysizes", {8, 0}, kNever},
     {"Threads", {8, 0}, kNever},
     {"TLS", kNever, {9, 1}},

@@ -47,6 +47,7 @@ struct PersistenceFigures {
   int64_t last_save_duration_s = -1;
   int64_t save_duration_s = -1;  // of the current save, or -1
   uint64_t saves = 0;
+  uint64_t save_failures_in_a_row = 0;
   size_t last_save_copied_bytes = 0;
 
   // Loading: the results of the last load, then the progress of the current one.

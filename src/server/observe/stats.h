@@ -78,6 +78,9 @@ struct Stats {
   uint64_t expiry_ticks = 0;
   uint64_t expiry_cap_reached = 0;  // times active expiry stopped at its time limit
   uint64_t most_commands_in_turn = 0;
+  // Batches of requests whose keys were prefetched together, and the sum of these keys.
+  uint64_t prefetched_batches = 0;
+  uint64_t prefetched_keys = 0;
   uint64_t eviction_exceeded_us = 0;  // time over the memory limit, up to the last time within it
   uint64_t evicted_scripts = 0;
   RateMeter commands_rate;

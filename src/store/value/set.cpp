@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <new>
 #include <utility>
+#include <vector>
 
 #include "base/assert.h"
 
@@ -236,6 +237,39 @@ void Set::compact() {
   if (!fits || !pack.room_for(bytes)) return;
   table().for_each([&](const Member* member) { pack.append(member->text()); });
   become(std::move(pack));
+}
+
+void Set::choose_encoding(bool prefers_intset) {
+  if (is_table() && prefers_intset) compact_integers();
+  if (is_table()) return compact();
+  if (!is_within_limits()) convert_to_table();
+}
+
+// REQUIRES: it is no table.
+bool Set::is_within_limits() const {
+  if (is_intset()) return size() <= limits().set_max_intset_entries;
+  bool fits = size() <= limits().set_max_listpack_entries;
+  for_each_while([&](std::string_view member) {
+    fits = fits && member.size() <= limits().set_max_listpack_value;
+    return fits;
+  });
+  return fits;
+}
+
+void Set::compact_integers() {
+  if (size() > limits().set_max_intset_entries) return;
+  std::vector<int64_t> values;
+  for_each_while([&](std::string_view member) {
+    int64_t value;
+    const bool fits = is_integer(member, &value);
+    if (fits) values.push_back(value);
+    return fits;
+  });
+  if (values.size() != size()) return;
+  std::sort(values.begin(), values.end());
+  Intset integers;
+  for (const int64_t value : values) integers.add(value);
+  become(std::move(integers));
 }
 
 std::string Set::random(base::Random& random) const {

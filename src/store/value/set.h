@@ -1,6 +1,6 @@
 // A set of strings: an intset while it is all integers and few, a listpack while the members are
 // few and short, else a hash table of members. The encoding only changes to a larger one, by the
-// thresholds in ValueLimits, until compact().
+// thresholds in ValueLimits, until compact() or choose_encoding().
 //
 // Costs: adding, erasing and finding are O(1) expected in a table, O(n) within the limits in the
 // small encodings.
@@ -70,6 +70,9 @@ class Set final : public Value {
   void convert_to_table();
   // Converts a table within the thresholds to a listpack.
   void compact();
+  // Chooses the encoding anew: a set beyond the thresholds becomes a table, a table within them a
+  // listpack, or with `prefers_intset` an intset if all members are integers.
+  void choose_encoding(bool prefers_intset);
 
   // A member chosen uniformly. REQUIRES: not empty.
   std::string random(base::Random& random) const;
@@ -163,6 +166,9 @@ class Set final : public Value {
   bool add_to_intset(std::string_view member);
   bool add_to_listpack(std::string_view member);
   void convert_to_listpack();
+  bool is_within_limits() const;
+  // Converts a table of few integers to an intset.
+  void compact_integers();
 
   const ValueLimits& limits() const { return environment_->limits; }
 

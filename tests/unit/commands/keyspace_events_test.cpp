@@ -86,6 +86,9 @@ TEST_CASE("Times of strings are written as Unix times") {
       {"GETDEL a", ""},
       {"DELEX b IFEQ 3", ""},
       {"DELEX b IFEQ 2", "DEL b"},
+      {"SET b 1", "SET b 1"},
+      {"DELEX b", "DELEX b"},
+      {"DELEX b", ""},
       {"INCRBYFLOAT f 1.5", "SET f 1.5 KEEPTTL"},
   };
   check(kCases);
@@ -220,7 +223,7 @@ TEST_CASE("What a group's consumers are given is written as claims and as the gr
       {"XADD y 3-1 f v", "XADD y 3-1 f v"},
       {"XGROUP CREATE y g 0", "XGROUP CREATE y g 0"},
       {"XREADGROUP GROUP g c COUNT 1 STREAMS y >",
-       "MULTI; XCLAIM y g c 0 1-1 TIME <in 0> RETRYCOUNT 1 FORCE JUSTID LASTID 1-1; "
+       "MULTI; XCLAIM y g c 0 1-1 TIME <in 0> RETRYCOUNT 1 FORCE JUSTID LASTID 0-0; "
        "XGROUP SETID y g 1-1 ENTRIESREAD 1; EXEC"},
       {"XREADGROUP GROUP g d COUNT 1 NOACK STREAMS y >",
        "MULTI; XGROUP CREATECONSUMER y g d; XGROUP SETID y g 2-1 ENTRIESREAD 2; EXEC"},

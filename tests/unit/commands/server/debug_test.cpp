@@ -52,6 +52,17 @@ TEST_CASE("DEBUG DIGEST-VALUE gives what the reference gives for the same value"
                       tests::status("0000000000000000000000000000000000000000")}));
 }
 
+TEST_CASE("DEBUG DIGEST-VALUE knows keys that have expired and are not removed") {
+  DebugServer server;
+  TestClient client(server);
+  client.run("DEBUG SET-ACTIVE-EXPIRE 0");
+  client.run("SET key value PX 100");
+  const std::string digest = client.run("DEBUG DIGEST-VALUE key");
+  server.advance_ms(200);
+  CHECK(client.run("DEBUG DIGEST-VALUE key") == digest);
+  CHECK(client.run("DEBUG DIGEST-VALUE key other") != client.run("DEBUG DIGEST-VALUE other other"));
+}
+
 TEST_CASE("DEBUG DIGEST-VALUE marks fields with a deadline, past or not, as the reference does") {
   DebugServer server;
   TestClient client(server);
@@ -338,6 +349,19 @@ TEST_CASE("DEBUG ERROR replies with the text as it is") {
   CHECK(client.run_words({"DEBUG", "ERROR", "LONG live the error"}) == "-LONG live the error\r\n");
   CHECK(client.run_words({"DEBUG", "ERROR", "-LONG live the error"}) ==
         "--LONG live the error\r\n");
+}
+
+TEST_CASE("An error that DEBUG ERROR was asked for does not count as one") {
+  tests::TestedServer server("enable-debug-command yes\n");
+  TestClient client(server);
+  CHECK(client.run("DEBUG ERROR wanted") == "-wanted\r\n");
+  CHECK(client.run("MULTI") == tests::kOk);
+  client.run("DEBUG ERROR wanted");
+  CHECK(client.run("EXEC") == "*1\r\n-wanted\r\n");
+  const std::string info = client.run("INFO everything");
+  CHECK(info.find("total_error_replies:0\r\n") != std::string::npos);
+  CHECK(info.find("errorstat_") == std::string::npos);
+  CHECK(info.find("failed_calls=1") == std::string::npos);
 }
 
 TEST_CASE("DEBUG STRUCTSIZE tells sizes of this machine's words") {

@@ -80,6 +80,22 @@ TEST_CASE("HOTKEYS ends when it is stopped or its time is over", "[hotkeys]") {
   CHECK(server.run("HOTKEYS GET") == kNull);
 }
 
+TEST_CASE("INFO tells of a session of HOTKEYS until it is reset", "[hotkeys]") {
+  ServerFixture server({commands::hotkeys_rows(), commands::info_rows()});
+  TestClient client(server);
+  const auto told = [&] { return client.run("INFO hotkeys"); };
+  CHECK(has(client.run("INFO"), "\r\n# Hotkeys\r\n"));
+  CHECK(told() == bulk("# Hotkeys\r\n"));
+  client.run("HOTKEYS START METRICS 1 CPU DURATION 2");
+  CHECK(has(told(), "# Hotkeys\r\nhotkeys-tracking-active:1\r\nhotkeys-cmd-cpu-time:"));
+  server.advance_ms(3000);
+  CHECK(has(told(), "# Hotkeys\r\nhotkeys-tracking-active:0\r\nhotkeys-cmd-cpu-time:"));
+  client.run("HOTKEYS RESET");
+  CHECK(told() == bulk("# Hotkeys\r\n"));
+  ServerFixture older({commands::info_rows()}, "emulate \"redis 8.0\"\n");
+  CHECK_FALSE(has(TestClient(older).run("INFO everything"), "# Hotkeys"));
+}
+
 TEST_CASE("HOTKEYS START says what is wrong with its words", "[hotkeys]") {
   HotServer server;
   const auto refused = [&](const std::string& words, const std::string& text) {

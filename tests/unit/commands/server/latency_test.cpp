@@ -102,11 +102,11 @@ TEST_CASE("LATENCY GRAPH draws a column for each sample, with its age below") {
             " | \n"
             " |o\n"
             "_||\n"
-            "\n"
+            "   \n"
             "115\n"
             "m0s\n"
             " s \n");
-  // Heights are rounded: 7 of 9 ms are 8.6 of the 11 steps.
+  // Heights are rounded down: 7 of 9 ms are 9.3 of the 12 steps.
   monitor.reset("command");
   monitor.add("command", 10, 150);
   monitor.add("command", 17, 155);
@@ -118,10 +118,32 @@ TEST_CASE("LATENCY GRAPH draws a column for each sample, with its age below") {
             " ||\n"
             " ||\n"
             "_||\n"
-            "\n"
+            "   \n"
             "211\n"
             "050\n"
             "sss\n");
+  // Half of the span begins the third row, and a little less does not.
+  monitor.reset("command");
+  monitor.add("command", 10, 150);
+  monitor.add("command", 109, 155);
+  monitor.add("command", 110, 160);
+  monitor.add("command", 210, 165);
+  CHECK(commands::draw_latency("command", *monitor.find("command"), 170) ==
+        "command - high 210 ms, low 10 ms (all time high 210 ms)\n" + std::string(80, '-') +
+            "\n"
+            "   #\n"
+            "  _|\n"
+            " #||\n"
+            "_|||\n"
+            "    \n"
+            "2115\n"
+            "050s\n"
+            "sss \n");
+  monitor.reset("command");
+  monitor.add("command", 10, 165);
+  CHECK(commands::draw_latency("command", *monitor.find("command"), 170) ==
+        "command - high 10 ms, low 10 ms (all time high 10 ms)\n" + std::string(80, '-') +
+            "\n \n \n \n_\n \n5\ns\n");
   monitor.reset("command");
   constexpr int64_t kNow = 1'000'000;
   for (const int64_t age : {86'400, 86'399, 3'600, 3'599, 60, 59})
@@ -229,7 +251,7 @@ TEST_CASE("LATENCY GRAPH draws what the monitor has seen") {
   server.monitor().add("command", 30, server.now_ms() / 1000);
   const std::string graph = client.run("LATENCY GRAPH command");
   CHECK(graph.find("command - high 30 ms, low 10 ms (all time high 30 ms)\n" +
-                   std::string(80, '-') + "\n #\n |\n |\n_|\n\n10\nss\n") != std::string::npos);
+                   std::string(80, '-') + "\n #\n |\n |\n_|\n  \n10\nss\n") != std::string::npos);
 }
 
 TEST_CASE("LATENCY HISTOGRAM without names tells of all commands that were called") {

@@ -126,6 +126,48 @@ TEST_CASE("SPOP with a count takes different members, and the key when it takes 
   CHECK(server.events() == "spop s, del s");
 }
 
+TEST_CASE("What little SPOP leaves of a large set is made small again", "[sets]") {
+  SetsFixture server;
+  TestClient client(server);
+  const auto leave = [&](std::string_view prefix, int size, int remaining) {
+    std::string request = "SADD s";
+    for (int i = 0; i < size; ++i) request.append(" ").append(prefix).append(std::to_string(i));
+    client.run("DEL s");
+    client.run(request);
+    client.run("SPOP s " + std::to_string(size - remaining));
+    CHECK(client.run("SCARD s") == integer(remaining));
+    return client.run("OBJECT ENCODING s");
+  };
+  CHECK(leave("m", 200, 33) == bulk("listpack"));
+  CHECK(leave("m", 200, 34) == bulk("hashtable"));
+  CHECK(leave("m", 1000, 128) == bulk("listpack"));
+  CHECK(leave("m", 1000, 129) == bulk("hashtable"));
+  CHECK(leave("", 600, 100) == bulk("listpack"));
+  CHECK(leave("", 500, 3) == bulk("intset"));
+  CHECK(leave(std::string(64, 'm'), 200, 10) == bulk("hashtable"));
+}
+
+TEST_CASE("SPOP makes integers of a large set an intset again where Redis 7.0 is emulated",
+          "[sets]") {
+  SetsFixture server("emulate \"redis 7.0\"\n");
+  TestClient client(server);
+  const auto leave = [&](int size, int remaining) {
+    std::string request = "SADD s";
+    for (int i = 0; i < size; ++i) request.append(" ").append(std::to_string(i));
+    client.run("DEL s");
+    client.run(request);
+    client.run("SPOP s " + std::to_string(size - remaining));
+    CHECK(client.run("SCARD s") == integer(remaining));
+    return client.run("OBJECT ENCODING s");
+  };
+  CHECK(leave(600, 100) == bulk("intset"));
+  CHECK(leave(600, 101) == bulk("hashtable"));
+  client.run("DEL s");
+  client.run("SADD s a b c d e f");
+  client.run("SPOP s 5");
+  CHECK(client.run("OBJECT ENCODING s") == bulk("hashtable"));
+}
+
 TEST_CASE("SRANDMEMBER repeats members only when the count is negative", "[sets]") {
   SetsFixture server("set-max-listpack-entries 0\n");
   TestClient client(server);

@@ -100,6 +100,16 @@ TEST_CASE("A file that is loaded again is as large as it was") {
   CHECK(life.client.run("GET name") == bulk("value"));
 }
 
+TEST_CASE("Without an append-only file DEBUG LOADAOF fails, with the dataset gone") {
+  TemporaryDirectory directory;
+  Life life(directory, "enable-debug-command yes\nappendonly no\n");
+  REQUIRE(life.opened);
+  CHECK(life.client.run("SET name value") == kOk);
+  CHECK(life.client.run("DEBUG LOADAOF") ==
+        error("ERR Error trying to load the AOF files, check server logs."));
+  CHECK(life.client.run("GET name") == kNull);
+}
+
 TEST_CASE("The single file of an older server becomes the base") {
   TemporaryDirectory directory;
   directory.write("appendonly.aof", request({"SET", "name", "value"}));

@@ -134,6 +134,19 @@ Pipeline every_form() {
 
 }  // namespace
 
+TEST_CASE("Batches of requests whose keys are prefetched together are counted", "[pump]") {
+  PumpServer server;
+  Line line(server);
+  const server::Stats& stats = server.server.stats();
+  line.send("SET a 1\r\n");
+  CHECK(stats.prefetched_batches == 0);
+  line.send("GET a\r\nSTRLEN a\r\nPING\r\n");
+  CHECK(stats.prefetched_batches == 1);
+  CHECK(stats.prefetched_keys == 2);
+  line.send("PING\r\nPING\r\n");
+  CHECK(stats.prefetched_batches == 1);
+}
+
 TEST_CASE("A pipeline is answered alike wherever it is split", "[pump]") {
   const Pipeline pipeline = every_form();
   PumpServer server;

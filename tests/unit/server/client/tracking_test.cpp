@@ -341,6 +341,29 @@ TEST_CASE("a flush tells every client that tracks, even of an empty dataset", "[
   CHECK(server.tracking().items() == 0);
 }
 
+TEST_CASE("who flushes itself is told before the reply, for it waits for what is freed",
+          "[tracking]") {
+  TrackingServer server;
+  TestClient reader(server, 3);
+  reader.run("CLIENT TRACKING ON NOLOOP");
+  const std::string told_first = all_invalidated() + std::string(kOk);
+  const std::string told_last = std::string(kOk) + all_invalidated();
+  for (const char* const request : {"FLUSHALL", "FLUSHDB", "FLUSHALL SYNC", "FLUSHDB SYNC"})
+    CHECK(reader.run(request) == told_first);
+  CHECK(reader.run("FLUSHALL ASYNC") == told_last);
+  CHECK(reader.run("CONFIG SET lazyfree-lazy-user-flush yes") == kOk);
+  CHECK(reader.run("FLUSHALL") == told_last);
+  CHECK(reader.run("FLUSHALL SYNC") == told_first);
+  CHECK(reader.run_words({"EVAL", "redis.call('FLUSHALL', 'SYNC') return 7", "0"}) ==
+        integer(7) + all_invalidated());
+  reader.run("CLIENT REPLY SKIP");
+  CHECK(reader.run("FLUSHALL SYNC") == all_invalidated());
+  TrackingServer older("emulate \"valkey 8.1\"\n");
+  TestClient other(older, 3);
+  other.run("CLIENT TRACKING ON");
+  CHECK(other.run("FLUSHALL") == told_last);
+}
+
 TEST_CASE("databases that change places change no keys to who tracks", "[tracking]") {
   TrackingServer server;
   TestClient reader(server, 3);
