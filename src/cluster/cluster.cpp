@@ -343,12 +343,16 @@ void Cluster::reconcile() {
 }
 
 bool Cluster::save() {
-  const base::Result<> replaced = file_.replace(file_text(nodes_));
+  std::string text = file_text(nodes_);
+  if (!unsaved_ && text == saved_text_) return true;
+  const base::Result<> replaced = file_.replace(text);
   if (replaced) {
     unsaved_ = save_fails_ = false;
+    saved_text_ = std::move(text);
     return true;
   }
   const int reason = errno;
+  saved_text_.clear();
   base::Logger& log = server_.log();
   log.warning(replaced.error() + ": " + strerror(reason));
   // What could not be written is tried again at the end of the turn, or with the next change.

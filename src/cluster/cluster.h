@@ -103,7 +103,8 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   void lost(const std::vector<int>& slots);
   // Updates the server by the node table. To be called after any change of it.
   void reconcile();
-  // Calls reconcile() and writes the node file. False, with errno set, when it cannot be written.
+  // Calls reconcile() and writes the node file, unless that says the same already and changed() was
+  // not called. False, with errno set, when it cannot be written.
   bool commit();
   // As commit(), for a command in the master's stream: reconcile() may have to close the link to
   // the master, so it runs at the end of the turn.
@@ -207,6 +208,7 @@ class Cluster final : public server::SlotGate, public server::PubSubRelay, priva
   bool up_ = false;
   std::string_view down_because_;
   bool unsaved_ = false;
+  std::string saved_text_;   // what the node file says; empty when that is not certain
   bool save_fails_ = false;  // the node file, where the node goes on without it
   bool unreconciled_ = false;
   bool is_new_in_shard_ =

@@ -168,6 +168,7 @@ void cluster_count_failure_reports(CommandContext& ctx, Cluster& cluster) {
 }
 
 void cluster_saveconfig(CommandContext& ctx, Cluster& cluster) {
+  cluster.changed();
   commit_and_confirm(ctx, cluster);
 }
 

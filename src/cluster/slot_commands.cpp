@@ -29,55 +29,71 @@ void commit_and_confirm(CommandContext& ctx, Cluster& cluster) {
 
 namespace {
 
+struct RequestedRange {
+  int first = 0;
+  int last = 0;
+};
+
 bool read_slot(CommandContext& ctx, std::string_view text, int* slot) {
   if (parse_slot(text, slot)) return true;
   return ctx.refuse("ERR Invalid or out of range slot");
 }
 
 // Reads a slot from each argument. False when an error has been sent.
-bool read_slots(CommandContext& ctx, std::vector<int>* slots) {
+bool read_slots(CommandContext& ctx, std::vector<RequestedRange>* slots) {
   for (const std::string_view text : ctx.args.subspan(2)) {
-    if (!read_slot(ctx, text, &slots->emplace_back())) return false;
+    int slot = 0;
+    if (!read_slot(ctx, text, &slot)) return false;
+    slots->push_back({slot, slot});
   }
   return true;
 }
 
 // Reads pairs of arguments: the first and the last slot of a range. False when an error has been
 // sent.
-bool read_slot_ranges(CommandContext& ctx, std::vector<int>* slots) {
+bool read_slot_ranges(CommandContext& ctx, std::vector<RequestedRange>* slots) {
   const Arguments words = ctx.args.subspan(2);
   if (words.size() % 2 != 0) {
     ctx.wrong_arity();
     return false;
   }
   for (size_t i = 0; i < words.size(); i += 2) {
-    int first = 0;
-    int last = 0;
-    if (!read_slot(ctx, words[i], &first) || !read_slot(ctx, words[i + 1], &last)) return false;
-    if (first > last)
-      return ctx.refuse("ERR start slot number " + std::to_string(first) +
-                        " is greater than end slot number " + std::to_string(last));
-    for (int slot = first; slot <= last; ++slot) slots->push_back(slot);
+    RequestedRange& range = slots->emplace_back();
+    if (!read_slot(ctx, words[i], &range.first) || !read_slot(ctx, words[i + 1], &range.last))
+      return false;
+    if (range.first > range.last)
+      return ctx.refuse("ERR start slot number " + std::to_string(range.first) +
+                        " is greater than end slot number " + std::to_string(range.last));
   }
   return true;
 }
 
 // --- Assigning slots -----------------------------------------------------------------------------
 
-// Assigns the slots to this node, or removes their owners; all or none.
-void change_owner(CommandContext& ctx, Cluster& cluster, const std::vector<int>& slots, bool add) {
-  NodeTable& nodes = cluster.nodes();
-  SlotSet seen;
-  for (const int slot : slots) {
-    const std::string name = "ERR Slot " + std::to_string(slot);
-    if ((nodes.owner(slot) != nullptr) == add)
-      return ctx.reply.error(name + (add ? " is already busy" : " is already unassigned"));
-    if (seen.has(slot)) return ctx.reply.error(name + " specified multiple times");
-    seen.add(slot);
+// Adds the slots to `chosen`, which is empty. False when an error has been sent.
+bool choose_slots(CommandContext& ctx, const NodeTable& nodes,
+                  const std::vector<RequestedRange>& ranges, bool add, SlotSet* chosen) {
+  for (const RequestedRange& range : ranges) {
+    for (int slot = range.first; slot <= range.last; ++slot) {
+      const std::string name = "ERR Slot " + std::to_string(slot);
+      if ((nodes.owner(slot) != nullptr) == add)
+        return ctx.refuse(name + (add ? " is already busy" : " is already unassigned"));
+      if (chosen->has(slot)) return ctx.refuse(name + " specified multiple times");
+      chosen->add(slot);
+    }
   }
+  return true;
+}
+
+// Assigns the slots to this node, or removes their owners; all or none.
+void change_owner(CommandContext& ctx, Cluster& cluster, const std::vector<RequestedRange>& ranges,
+                  bool add) {
+  NodeTable& nodes = cluster.nodes();
+  SlotSet slots;
+  if (!choose_slots(ctx, nodes, ranges, add, &slots)) return;
   if (add && !cluster.myself().is_master())
     return ctx.reply.error("ERR A replica is not given slots");
-  for (const int slot : slots) {
+  slots.for_each([&](int slot) {
     if (add) {
       // A slot that is served here is not imported.
       nodes.set_importing(slot, nullptr);
@@ -85,7 +101,7 @@ void change_owner(CommandContext& ctx, Cluster& cluster, const std::vector<int>&
     } else {
       nodes.unassign(slot);
     }
-  }
+  });
   commit_and_confirm(ctx, cluster);
 }
 
@@ -94,22 +110,22 @@ void change_owner(CommandContext& ctx, Cluster& cluster, const std::vector<int>&
 // --- Commands ------------------------------------------------------------------------------------
 
 void cluster_addslots(CommandContext& ctx, Cluster& cluster) {
-  std::vector<int> slots;
+  std::vector<RequestedRange> slots;
   if (read_slots(ctx, &slots)) change_owner(ctx, cluster, slots, /*add=*/true);
 }
 
 void cluster_addslotsrange(CommandContext& ctx, Cluster& cluster) {
-  std::vector<int> slots;
+  std::vector<RequestedRange> slots;
   if (read_slot_ranges(ctx, &slots)) change_owner(ctx, cluster, slots, /*add=*/true);
 }
 
 void cluster_delslots(CommandContext& ctx, Cluster& cluster) {
-  std::vector<int> slots;
+  std::vector<RequestedRange> slots;
   if (read_slots(ctx, &slots)) change_owner(ctx, cluster, slots, /*add=*/false);
 }
 
 void cluster_delslotsrange(CommandContext& ctx, Cluster& cluster) {
-  std::vector<int> slots;
+  std::vector<RequestedRange> slots;
   if (read_slot_ranges(ctx, &slots)) change_owner(ctx, cluster, slots, /*add=*/false);
 }
 

@@ -1,17 +1,10 @@
 #include "script/function_store.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/text/text.h"
 
 namespace latchkey::script {
-
-const Function* FunctionLibrary::find(std::string_view function) const {
-  const auto found =
-      std::ranges::find_if(functions, [&](const Function& each) { return each.name == function; });
-  return found == functions.end() ? nullptr : &*found;
-}
 
 size_t FunctionLibrary::memory_usage() const {
   size_t bytes = sizeof *this + name.capacity() + code.capacity();

@@ -40,8 +40,6 @@ struct FunctionLibrary {
   // Its destructor frees the compiled code.
   std::shared_ptr<const void> compiled;
 
-  // The function of exactly that name, or null. Linear.
-  const Function* find(std::string_view function) const;
   size_t memory_usage() const;
 };
 

@@ -84,6 +84,7 @@ class [[nodiscard]] Functions::LoadScope {
   ~LoadScope() {
     functions_.interpreter_->show_globals(Interpreter::kAllGlobals);
     functions_.loading_ = nullptr;
+    functions_.loading_names_.clear();
   }
   LoadScope(const LoadScope&) = delete;
   LoadScope& operator=(const LoadScope&) = delete;

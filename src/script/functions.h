@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -93,6 +94,7 @@ class Functions final : public server::FunctionLibraries {
   FunctionStore store_;
   // The library whose code is running, or null.
   FunctionLibrary* loading_ = nullptr;
+  std::set<std::string, std::less<>> loading_names_;  // of its functions
 };
 
 }  // namespace latchkey::script

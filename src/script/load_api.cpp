@@ -120,7 +120,7 @@ struct LoadApi {
       read_positional(lua);
     }
     if (!is_function_name(text_at(lua, kName))) raise_error(lua, kBadFunctionName);
-    if (self.loading_->find(text_at(lua, kName)) != nullptr)
+    if (!self.loading_names_.emplace(text_at(lua, kName)).second)
       raise_error(lua, "ERR Function already exists in the library");
     lua_pushvalue(lua, kCallback);
     const int callback = luaL_ref(lua, LUA_REGISTRYINDEX);

@@ -132,15 +132,17 @@ bool MemoryLimit::try_to_make_room() {
       return true;
     }
   }
+  // What is imported is not to go again before the import is over.
+  const bool evicts = server_.settings().maxmemory_policy != MaxmemoryPolicy::kNoeviction &&
+                      (server_.state() & kStateImporting) == 0;
   // Before data goes that somebody may want, what nobody can want any more.
+  if (!fits && server_.environment().field_names.drop_unused(/*all=*/!evicts))
+    fits = !is_exceeded();
   while (!fits && server_.free_script_garbage()) fits = !is_exceeded();
   if (fits) {
     note_excess(false);
     return true;
   }
-  // What is imported is not to go again before the import is over.
-  const bool evicts = server_.settings().maxmemory_policy != MaxmemoryPolicy::kNoeviction &&
-                      (server_.state() & kStateImporting) == 0;
   return evicts && evict();
 }
 
@@ -150,7 +152,7 @@ bool MemoryLimit::evict() {
   const int64_t longest_us = budget_us(server_.settings().maxmemory_eviction_tenacity);
   const Tracking::EvictionCycle cycle(server_.tracking());
   for (size_t evicted = 1; is_exceeded(); ++evicted) {
-    if (!evict_one()) {
+    if (!evict_one() && !server_.environment().field_names.drop_unused(/*all=*/true)) {
       // The search has removed the expired keys that it met.
       server_.measure_memory();
       note_excess(is_exceeded());

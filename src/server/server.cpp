@@ -324,6 +324,7 @@ void Server::tick() {
   end_turn();
   stats_.cron_ticks += base::CycleClock::ticks() - started;
 }
+  environment_.field_names.drop_unused(/*all=*/false);
 
 void Server::sample_rates() {
   const int64_t monotonic_us = clock_.monotonic_us();

@@ -200,7 +200,7 @@ void sort_by_size(AlgebraRequest& request) {
                    [](const Operand& a, const Operand& b) { return a.size() < b.size(); });
 }
 
-void unite_different(const AlgebraRequest& request, SortedSet& result) {
+void unite_few(const AlgebraRequest& request, SortedSet& result) {
   for (const Operand& operand : request.operands) {
     operand.for_each([&](std::string_view member, double score) {
       score = weighted(score, operand, request.aggregate);
@@ -213,11 +213,12 @@ void unite_different(const AlgebraRequest& request, SortedSet& result) {
   }
 }
 
-// The same for operands of which some are repeated. `firsts`: their first_mentions(). Members are
-// looked up once for each value, not for each operand; what remains is a sum for each, since sums
-// of doubles cannot be exchanged for products.
-void unite_repeated(const AlgebraRequest& request, const std::vector<size_t>& firsts,
-                    SortedSet& places, SortedSet& result) {
+// The same for many operands: a member gets its place in the order when its score is known, and not
+// with each operand. `firsts`: their first_mentions(). Members of a value that is mentioned again
+// are looked up once; what remains is a sum for each mention, since sums of doubles cannot be
+// exchanged for products.
+void unite_many(const AlgebraRequest& request, const std::vector<size_t>& firsts, SortedSet& places,
+                SortedSet& result) {
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   struct Contribution {
     size_t place;
@@ -225,24 +226,28 @@ void unite_repeated(const AlgebraRequest& request, const std::vector<size_t>& fi
   };
   std::vector<double> scores;  // of all members; `places` has the index of each one as its score
   std::vector<std::vector<Contribution>> contributions(firsts.size());
+  std::vector<bool> is_repeated(firsts.size());
+  for (size_t i = 0; i < firsts.size(); ++i) is_repeated[firsts[i]] = firsts[i] != i;
+  const auto contribute = [&](const Contribution& made, const Operand& operand) {
+    const double score = weighted(made.score, operand, request.aggregate);
+    double& sum = scores[made.place];
+    sum = std::isnan(sum) ? score : joined(sum, score, request.aggregate);
+  };
   for (size_t i = 0; i < firsts.size(); ++i) {
     const Operand& operand = request.operands[i];
-    if (firsts[i] == i) {
-      operand.for_each([&](std::string_view member, double score) {
-        const auto known = places.score(member);
-        const size_t place = known ? static_cast<size_t>(*known) : scores.size();
-        if (!known) {
-          places.add(member, static_cast<double>(place));
-          scores.push_back(kNone);
-        }
-        contributions[i].push_back({place, score});
-      });
-    }
-    for (const Contribution& contribution : contributions[firsts[i]]) {
-      const double score = weighted(contribution.score, operand, request.aggregate);
-      double& sum = scores[contribution.place];
-      sum = std::isnan(sum) ? score : joined(sum, score, request.aggregate);
-    }
+    for (const Contribution& made : contributions[firsts[i]]) contribute(made, operand);
+    if (firsts[i] != i) continue;
+    operand.for_each([&](std::string_view member, double score) {
+      const auto known = places.score(member);
+      const size_t place = known ? static_cast<size_t>(*known) : scores.size();
+      if (!known) {
+        places.add(member, static_cast<double>(place));
+        scores.push_back(kNone);
+      }
+      const Contribution made = {place, score};
+      contribute(made, operand);
+      if (is_repeated[i]) contributions[i].push_back(made);
+    });
   }
   places.for_each([&](std::string_view member, double place) {
     result.add(member, scores[static_cast<size_t>(place)]);
@@ -250,13 +255,11 @@ void unite_repeated(const AlgebraRequest& request, const std::vector<size_t>& fi
 }
 
 void unite(CommandContext& ctx, AlgebraRequest& request, SortedSet& result) {
+  constexpr size_t kFew = 3;
   sort_by_size(request);
-  const std::vector<size_t> firsts = first_mentions(request.operands, &Operand::identity);
-  bool is_repeated = false;
-  for (size_t i = 0; i < firsts.size(); ++i) is_repeated |= firsts[i] != i;
-  if (!is_repeated) return unite_different(request, result);
+  if (request.operands.size() <= kFew) return unite_few(request, result);
   SortedSet places(ctx.db.environment(), SIZE_MAX, 0);
-  unite_repeated(request, firsts, places, result);
+  unite_many(request, first_mentions(request.operands, &Operand::identity), places, result);
 }
 
 // Calls fn(member, score) for the members that all operands have, until fn returns false, which it

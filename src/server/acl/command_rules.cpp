@@ -18,6 +18,12 @@ bool covers(std::string_view subject, std::string_view earlier) {
   return earlier.size() == subject.size() || earlier[subject.size()] == '|';
 }
 
+// Of the command and its subcommands.
+void add_ids(const Command& command, std::vector<uint32_t>* ids) {
+  ids->push_back(command.id);
+  for (const Command* subcommand : command.subcommands) ids->push_back(subcommand->id);
+}
+
 }  // namespace
 
 bool CommandRules::allows_as_such(uint32_t id) const {
@@ -51,23 +57,29 @@ void CommandRules::set_bit(uint32_t id, bool allowed) {
   if (at >= bits_.size()) bits_.resize(at + 1, others_allowed_ ? kAllBits : 0);
   const uint64_t bit = uint64_t{1} << (id % kBitsOfWord);
   bits_[at] = allowed ? bits_[at] | bit : bits_[at] & ~bit;
-  std::erase_if(first_words_, [&](const FirstWord& first) { return first.command == id; });
 }
 
-void CommandRules::set_bits(const Command& command, bool allowed) {
-  set_bit(command.id, allowed);
-  for (const Command* subcommand : command.subcommands) set_bit(subcommand->id, allowed);
+void CommandRules::set_bits(std::vector<uint32_t> ids, bool allowed) {
+  for (const uint32_t id : ids) set_bit(id, allowed);
+  std::ranges::sort(ids);
+  std::erase_if(first_words_, [&](const FirstWord& first) {
+    return std::ranges::binary_search(ids, first.command);
+  });
 }
 
 void CommandRules::set_command(const Command& command, bool allowed) {
-  set_bits(command, allowed);
+  std::vector<uint32_t> ids;
+  add_ids(command, &ids);
+  set_bits(std::move(ids), allowed);
   note(base::lower_case(command.full_name), allowed);
 }
 
 void CommandRules::set_category(const CommandTable& table, const BitName& category, bool allowed) {
+  std::vector<uint32_t> ids;
   for (const auto& command : table.all()) {
-    if ((command->acl & category.bit) != 0) set_bits(*command, allowed);
+    if ((command->acl & category.bit) != 0) add_ids(*command, &ids);
   }
+  set_bits(std::move(ids), allowed);
   note("@" + std::string(category.name), allowed);
 }
 

@@ -46,7 +46,8 @@ class CommandRules {
 
   bool allows_as_such(uint32_t id) const;
   void set_bit(uint32_t id, bool allowed);
-  void set_bits(const Command& command, bool allowed);
+  // Also drops what allow_first_word() has allowed of these commands.
+  void set_bits(std::vector<uint32_t> ids, bool allowed);
   // Drops the rules that the new one overrides and adds it.
   void note(std::string subject, bool allowed);
 

@@ -163,6 +163,9 @@ void Tracking::drop_some() {
 }
 
 Tracking::Readers::iterator Tracking::random_key() {
+  // The table does not shrink by itself, and the way to a bucket that is not empty would be long.
+  constexpr size_t kMostForOne = 8;
+  if (readers_.bucket_count() / kMostForOne > readers_.size()) readers_.rehash(0);
   const size_t buckets = readers_.bucket_count();
   size_t bucket = server_.random_source().background().below(buckets);
   while (readers_.bucket_size(bucket) == 0) bucket = (bucket + 1) % buckets;

@@ -23,17 +23,24 @@ WatchRegistry::WatchRegistry(Server& server)
     : server_(server), by_key_(0, KeyPlaceHash{&server.environment().secret}) {}
 
 void WatchRegistry::watch(Client& client, std::string_view key) {
-  KeyPlace place{client.database, std::string(key)};
-  auto& watchers = by_key_[place];
-  for (const Watcher& watcher : watchers) {
-    if (watcher.client == &client) return;
-  }
-  watchers.push_back({&client, is_past_deadline(server_.database(client.database), key)});
+  ByKey::value_type& watched_key =
+      *by_key_.try_emplace(KeyPlace{client.database, std::string(key)}).first;
+  Watched& watched = by_client_[client.id];
+  if (watches(client, watched, watched_key)) return;
+  Watchers& watchers = watched_key.second;
+  watched.keys.push_back({&watched_key, watchers.size()});
+  watchers.push_back({&client, &watched, watched.keys.size() - 1,
+                      is_past_deadline(server_.database(client.database), key)});
+  watched.bytes += sizeof(KeyPlace) + key.size() + sizeof(WatchedKey) + sizeof(Watcher);
   if (!std::exchange(listens_, true)) server_.events().add(*this);
-  Watched& mine = by_client_[client.id];
-  // The key stands in both tables.
-  mine.bytes += 2 * (sizeof(KeyPlace) + key.size()) + sizeof(Watcher);
-  mine.places.push_back(std::move(place));
+}
+
+bool WatchRegistry::watches(const Client& client, const Watched& watched,
+                            const ByKey::value_type& key) {
+  const Watchers& watchers = key.second;
+  if (watched.keys.size() < watchers.size())
+    return std::ranges::find(watched.keys, &key, &WatchedKey::key) != watched.keys.end();
+  return std::ranges::find(watchers, &client, &Watcher::client) != watchers.end();
 }
 
 void WatchRegistry::unwatch_all(Client& client) {
@@ -45,10 +52,13 @@ void WatchRegistry::unwatch_all(Client& client) {
 void WatchRegistry::forget(const Client& client) {
   const auto mine = by_client_.find(client.id);
   if (mine == by_client_.end()) return;
-  for (const KeyPlace& place : mine->second.places) {
-    const auto it = by_key_.find(place);
-    std::erase_if(it->second, [&](const Watcher& watcher) { return watcher.client == &client; });
-    if (it->second.empty()) by_key_.erase(it);
+  for (const auto& [key, index] : mine->second.keys) {
+    Watchers& watchers = key->second;
+    // The last one takes the place.
+    watchers[index] = watchers.back();
+    watchers[index].watched->keys[watchers[index].index].index = index;
+    watchers.pop_back();
+    if (watchers.empty()) by_key_.erase(by_key_.find(key->first));
   }
   by_client_.erase(mine);
 }
@@ -63,14 +73,14 @@ void WatchRegistry::note_changes(std::span<Client* const> clients) {
 std::vector<std::string> WatchRegistry::keys_watched_by(const Client& client) const {
   std::vector<std::string> keys;
   if (const auto mine = by_client_.find(client.id); mine != by_client_.end()) {
-    for (const KeyPlace& place : mine->second.places) keys.push_back(place.key);
+    for (const WatchedKey& watched : mine->second.keys) keys.push_back(watched.key->first.key);
   }
   return keys;
 }
 
 size_t WatchRegistry::watched_by(const Client& client) const {
   const auto mine = by_client_.find(client.id);
-  return mine == by_client_.end() ? 0 : mine->second.places.size();
+  return mine == by_client_.end() ? 0 : mine->second.keys.size();
 }
 
 size_t WatchRegistry::memory_of(const Client& client) const {
@@ -81,13 +91,10 @@ size_t WatchRegistry::memory_of(const Client& client) const {
 bool WatchRegistry::any_expired(const Client& client) const {
   const auto mine = by_client_.find(client.id);
   if (mine == by_client_.end()) return false;
-  const std::vector<KeyPlace>& places = mine->second.places;
-  return std::any_of(places.begin(), places.end(), [&](const KeyPlace& place) {
-    if (!is_past_deadline(server_.database(place.database), place.key)) return false;
-    const auto& watchers = by_key_.at(place);
-    return std::none_of(watchers.begin(), watchers.end(), [&](const Watcher& watcher) {
-      return watcher.client == &client && watcher.was_expired;
-    });
+  return std::ranges::any_of(mine->second.keys, [&](const WatchedKey& watched) {
+    const auto& [place, watchers] = *watched.key;
+    return is_past_deadline(server_.database(place.database), place.key) &&
+           !watchers[watched.index].was_expired;
   });
 }
 

@@ -2,7 +2,7 @@
 //
 // When a watched key has changed, its watchers watch no key any more: their EXEC will fail in any
 // case. Listens to keyspace events only while a client watches keys. A change then costs a hash
-// lookup, and O(watchers) for a key that is watched.
+// lookup, and for a key that is watched O(keys that its watchers watch).
 #pragma once
 
 #include <cstdint>
@@ -25,6 +25,7 @@ class WatchRegistry final : public KeyspaceEventListener {
   explicit WatchRegistry(Server& server);
 
   // The client's transaction fails if the key changes from now on. Watching twice is watching once.
+  // O(keys that the client watches) or O(watchers of the key), whichever are fewer.
   void watch(Client& client, std::string_view key);
   void unwatch_all(Client& client);
   // Keys that the client watches, in whatever database.
@@ -45,16 +46,27 @@ class WatchRegistry final : public KeyspaceEventListener {
   void keyspaces_swapping(store::Keyspace& first, store::Keyspace& second) override;
 
  private:
+  struct Watched;
   struct Watcher {
     Client* client;
+    Watched* watched;  // by the client
+    size_t index;      // in `watched`
     bool was_expired;  // past its deadline already when it was watched: its removal is no change
   };
+  using Watchers = std::vector<Watcher>;
+  using ByKey = std::unordered_map<KeyPlace, Watchers, KeyPlaceHash, KeyPlaceEqual>;
 
+  struct WatchedKey {
+    ByKey::value_type* key;
+    size_t index;  // of the client among the key's watchers
+  };
+  // What a client watches.
   struct Watched {
-    std::vector<KeyPlace> places;
+    std::vector<WatchedKey> keys;
     size_t bytes = 0;
   };
 
+  static bool watches(const Client& client, const Watched& watched, const ByKey::value_type& key);
   // Removes the client's watches; it may be an event that does.
   void forget(const Client& client);
   // Has the transactions of these clients fail. A client may be there more than once.
@@ -62,7 +74,7 @@ class WatchRegistry final : public KeyspaceEventListener {
 
   Server& server_;
   bool listens_ = false;
-  std::unordered_map<KeyPlace, std::vector<Watcher>, KeyPlaceHash, KeyPlaceEqual> by_key_;
+  ByKey by_key_;
   std::unordered_map<uint64_t, Watched> by_client_;
 };
 

@@ -38,6 +38,13 @@ size_t FieldNames::find(std::string_view name) const {
                                                  : kAbsent;
 }
 
+void FieldNames::release() const {
+  const size_t before = references_.fetch_sub(1, std::memory_order_acq_rel);
+  // From here on this object may be gone.
+  if (before == 1) delete this;
+  if (before == 2) released_.fetch_add(1, std::memory_order_release);
+}
+
 size_t FieldNames::memory_usage() const {
   return sizeof(FieldNames) + bytes_.capacity() + names_.capacity() * sizeof(std::string_view);
 }
@@ -59,16 +66,26 @@ FieldNamesRef FieldNameSets::get(Environment& environment,
   const auto [first, last] = lists_.equal_range(hash);
   for (auto at = first; at != last; ++at)
     if (std::ranges::equal(at->second->all(), ordered)) return FieldNamesRef(*at->second);
-  if (lists_.size() >= drop_at_) drop_unused();
+  if (lists_.size() >= drop_at_) look_through();
   return FieldNamesRef(*lists_.emplace(hash, new FieldNames(environment, ordered))->second);
 }
 
 size_t FieldNameSets::used() {
-  drop_unused();
+  look_through();
   return lists_.size();
 }
 
-void FieldNameSets::drop_unused() {
+bool FieldNameSets::drop_unused(bool all) {
+  const size_t released = FieldNames::released_.load(std::memory_order_acquire);
+  constexpr size_t kShare = 8;
+  if (released - looked_at_ < (all ? 1 : 1 + lists_.size() / kShare)) return false;
+  looked_at_ = released;
+  const size_t before = lists_.size();
+  look_through();
+  return lists_.size() < before;
+}
+
+void FieldNameSets::look_through() {
   // Only this thread takes references to a list that it finds here, so one that is not used stays
   // so.
   std::erase_if(lists_, [](const auto& item) {

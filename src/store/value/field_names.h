@@ -7,9 +7,9 @@
 // FieldNameSets finds the list of a server that has the same names, whatever order they are given
 // in. Lists are counted: each hash that has one holds a reference, and so does other code that
 // needs one. A reference may be given back on a background thread, where values are freed;
-// everything else belongs to the server's thread. FieldNameSets holds a reference of its own and
-// drops lists that nobody else holds when it looks through them, which it does each time their
-// number doubles.
+// everything else belongs to the server's thread. FieldNameSets holds a reference of its own. A
+// list that nobody else holds is dropped by the next drop_unused(), which the server calls
+// regularly and before it refuses or evicts for want of memory.
 #pragma once
 
 #include <atomic>
@@ -53,9 +53,7 @@ class FieldNames {
   bool is_used() const { return references_.load(std::memory_order_acquire) > 1; }
 
   void retain() const { references_.fetch_add(1, std::memory_order_relaxed); }
-  void release() const {
-    if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
-  }
+  void release() const;
 
  private:
   friend class FieldNameSets;
@@ -66,6 +64,9 @@ class FieldNames {
   std::string bytes_;
   std::vector<std::string_view> names_;  // views of bytes_
   mutable std::atomic<size_t> references_{1};
+  // How often a list has lost the last of its users, or the last but one when FieldNameSets is
+  // gone. Of the process, since a list may outlive its server.
+  static inline std::atomic<size_t> released_{0};
 };
 
 // Holds one reference, or none.
@@ -103,13 +104,18 @@ class FieldNameSets {
   FieldNamesRef get(Environment& environment, std::span<const std::string_view> names);
   // Number of lists that are used. O(lists).
   size_t used();
+  // Drops lists that nobody else holds. Returns whether there were any. O(lists), but nothing
+  // unless at least one has become unused since the last call; unless `all`, not before an eighth
+  // of the lists has, so that a call costs little for each.
+  bool drop_unused(bool all);
 
  private:
-  void drop_unused();
+  void look_through();
 
   // By a keyed hash of the names.
   std::unordered_multimap<uint64_t, const FieldNames*> lists_;
-  size_t drop_at_ = 64;  // the number of lists at which they are looked through
+  size_t drop_at_ = 64;   // the number of lists at which they are looked through
+  size_t looked_at_ = 0;  // FieldNames::released_ when they were last looked through
 };
 
 }  // namespace latchkey::store

@@ -166,7 +166,8 @@ size_t Stream::trim(const StreamTrim& trim) {
     // Where references are looked at, each entry is, and approximate is not less than exact.
     if (!whole && trim.approximate && trim.references == StreamReferences::kKeep) break;
     if (trim.references != StreamReferences::kKeep && group_count() != 0) {
-      trim_with_references(node, trim);
+      const bool goes_on = trim_with_references(node, trim);
+      if (!goes_on && node.count() != 0) break;
       if (node.count() != 0) {
         position.forward();
       } else {
@@ -190,19 +191,25 @@ size_t Stream::trim(const StreamTrim& trim) {
   return before - length_;
 }
 
-void Stream::trim_with_references(StreamNode& node, const StreamTrim& trim) {
+bool Stream::trim_with_references(StreamNode& node, const StreamTrim& trim) {
   const bool by_length = trim.by == StreamTrim::By::kMaxLength;
+  bool goes_on = true;
   node.erase_where([&](const StreamNode::Entry& entry) {
     const bool goes = by_length ? length_ > trim.max_length : entry.id < trim.min_id;
     if (!goes) return StreamNode::Erase::kStop;
     if (trim.references == StreamReferences::kAcknowledged) {
-      if (is_referenced(entry.id)) return StreamNode::Erase::kNo;
+      if (const StreamGroup* const referrer = referrer_of(entry.id); referrer != nullptr) {
+        // A group that has yet to read this entry has yet to read all that follow.
+        goes_on = referrer->last_delivered >= entry.id;
+        return goes_on ? StreamNode::Erase::kNo : StreamNode::Erase::kStop;
+      }
     } else {
       erase_references(entry.id);
     }
     --length_;
     return StreamNode::Erase::kYes;
   });
+  return goes_on;
 }
 
 // --- Asking -------------------------------------------------------------------------------------
@@ -252,16 +259,21 @@ bool Stream::erase_group(std::string_view name) {
   if (groups_ == nullptr) return false;
   const auto found = groups_->find(name);
   if (found == groups_->end()) return false;
+  if (last_referrer_ == found->second.get()) last_referrer_ = nullptr;
   groups_->erase(found);
   return true;
 }
 
-bool Stream::is_referenced(StreamId id) const {
-  bool referenced = false;
-  for_each_group([&](std::string_view, const StreamGroup& group) {
-    referenced = referenced || group.last_delivered < id || group.pending().find(id) != nullptr;
-  });
-  return referenced;
+const StreamGroup* Stream::referrer_of(StreamId id) const {
+  const auto refers = [id](const StreamGroup& group) {
+    return group.last_delivered < id || group.pending().find(id) != nullptr;
+  };
+  if (last_referrer_ != nullptr && refers(*last_referrer_)) return last_referrer_;
+  if (groups_ == nullptr) return nullptr;
+  for (const auto& [name, group] : *groups_) {
+    if (refers(*group)) return last_referrer_ = group.get();
+  }
+  return nullptr;
 }
 
 size_t Stream::erase_references(StreamId id) {

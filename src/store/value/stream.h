@@ -142,8 +142,9 @@ class Stream final : public Value {
     if (groups_ == nullptr) return;
     for (const auto& [name, group] : *groups_) fn(std::string_view(name), *group);
   }
-  // Whether the entry is pending in a group, or not yet read by a group. O(groups * log n).
-  bool is_referenced(StreamId id) const;
+  // Whether the entry is pending in a group, or not yet read by a group. O(groups * log n), but
+  // O(log n) when the group that the last such question found refers to this entry, too.
+  bool is_referenced(StreamId id) const { return referrer_of(id) != nullptr; }
   // Removes the id's pending records; returns in how many groups it was. O(groups * log n).
   size_t erase_references(StreamId id);
   // Records that the group has read the entry with that id, which is above its last id.
@@ -194,8 +195,11 @@ class Stream final : public Value {
   // The entry with that id that is not deleted, and its node's position.
   StreamNode::Entry find(StreamId id, Nodes::Position* node) const;
   Nodes::Position destroy(Nodes::Position node);
-  // Removes entries of one node as trim() does, treating each one's references in groups.
-  void trim_with_references(StreamNode& node, const StreamTrim& trim);
+  // A group for which is_referenced() is true, or null.
+  const StreamGroup* referrer_of(StreamId id) const;
+  // Removes entries of one node as trim() does, treating each one's references in groups. Returns
+  // whether entries behind them may go, too.
+  bool trim_with_references(StreamNode& node, const StreamTrim& trim);
   // Moves first_id_ to the first entry at or after it; to zero when there is none.
   void find_first_id();
   // Whether entries with that id or a higher one may have been deleted.
@@ -207,7 +211,8 @@ class Stream final : public Value {
   StreamId first_id_;
   StreamId last_id_;
   StreamId max_deleted_id_;
-  std::unique_ptr<Groups> groups_;  // created with the first group
+  std::unique_ptr<Groups> groups_;                      // created with the first group
+  mutable const StreamGroup* last_referrer_ = nullptr;  // what referrer_of() found last
   std::unique_ptr<StreamProducers> producers_;
 };
 

@@ -1,6 +1,8 @@
 // A node of a cluster as its clients meet it.
 #include "cluster/cluster.h"
 
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <string>
 
@@ -315,6 +317,39 @@ TEST_CASE("slots are given and taken all or none", "[cluster]") {
   CHECK(node.run("CLUSTER SETSLOT 2 NODE " + me) == kOk);
   CHECK(node.run("CLUSTER NODES") ==
         bulk(me + " :7000@17000 myself,master - 0 0 0 connected 1-3 7\n"));
+}
+
+TEST_CASE("ranges of slots that are named again and again are refused at the first", "[cluster]") {
+  const Directory directory;
+  Node node(directory);
+  // They would be 16 billion slots.
+  std::string ranges;
+  for (int i = 0; i < 1'000'000; ++i) ranges += " 1 16383";
+  CHECK(node.run("CLUSTER ADDSLOTSRANGE" + ranges) == error("ERR Slot 1 specified multiple times"));
+  CHECK(node.run("CLUSTER DELSLOTSRANGE" + ranges) == error("ERR Slot 1 is already unassigned"));
+  CHECK(node.run("CLUSTER ADDSLOTSRANGE" + ranges + " 2 1") ==
+        error("ERR start slot number 2 is greater than end slot number 1"));
+  CHECK(node.node->myself().slots.empty());
+}
+
+TEST_CASE("the file is written when what it says has changed, or on request", "[cluster]") {
+  const Directory directory;
+  Node node(directory);
+  node.run("CLUSTER ADDSLOTS 1");
+  // A file is replaced by another one.
+  const auto number = [&] {
+    struct stat status {};
+    REQUIRE(stat(directory.file().c_str(), &status) == 0);
+    return status.st_ino;
+  };
+  const auto before = number();
+  CHECK(node.run("CLUSTER SETSLOT 1 STABLE") == kOk);
+  CHECK(number() == before);
+  CHECK(node.run("CLUSTER SAVECONFIG") == kOk);
+  const auto saved = number();
+  CHECK(saved != before);
+  CHECK(node.run("CLUSTER DELSLOTS 1") == kOk);
+  CHECK(number() != saved);
 }
 
 TEST_CASE("a node is who it was when it comes again, and keeps its slots", "[cluster]") {

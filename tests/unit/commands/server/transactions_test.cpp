@@ -1,4 +1,11 @@
 
+#include <array>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
 #include "commands/groups.h"
 #include "server/command/transaction.h"
 #include "server/command/watch.h"
@@ -25,6 +32,51 @@ TEST_CASE("EXEC answers with the replies of what was queued", "[transactions]") 
   CHECK(client.run("INCR a") == kQueued);
   CHECK(client.run("EXEC") == array({std::string(kOk), integer(2)}));
   CHECK(client.run("EXEC") == error("ERR EXEC without MULTI"));
+}
+
+TEST_CASE("Whoever watches a key is told of its change, and nobody else", "[transactions]") {
+  TransactionsFixture server;
+  constexpr size_t kClients = 5;
+  constexpr size_t kKeys = 4;
+  std::vector<std::unique_ptr<TestClient>> clients;
+  for (size_t i = 0; i < kClients; ++i) clients.push_back(std::make_unique<TestClient>(server));
+  TestClient writer(server);
+  std::array<std::set<size_t>, kClients> watched;
+  std::array<bool, kClients> fails{};
+  std::mt19937 random(7);
+  for (int step = 0; step < 2000; ++step) {
+    const size_t one = random() % kClients;
+    const size_t key = random() % kKeys;
+    const std::string name = "key" + std::to_string(key);
+    switch (random() % 4) {
+      case 0:
+      case 1:
+        clients[one]->run("WATCH " + name);
+        if (!fails[one]) watched[one].insert(key);
+        break;
+      case 2:
+        writer.run("INCR " + name);
+        for (size_t i = 0; i < kClients; ++i) {
+          if (watched[i].count(key) == 0) continue;
+          fails[i] = true;
+          watched[i].clear();
+        }
+        break;
+      default:
+        clients[one]->run("MULTI");
+        CHECK(clients[one]->run("EXEC") == (fails[one] ? std::string(kNullArray) : array({})));
+        fails[one] = false;
+        watched[one].clear();
+    }
+    size_t watching = 0;
+    std::set<size_t> keys;
+    for (const std::set<size_t>& mine : watched) {
+      watching += mine.empty() ? 0 : 1;
+      keys.insert(mine.begin(), mine.end());
+    }
+    REQUIRE(server.server.watches().watching_clients() == watching);
+    REQUIRE(server.server.watches().watched_keys() == keys.size());
+  }
 }
 
 TEST_CASE("EXEC does nothing when a watched key was written meanwhile", "[transactions]") {

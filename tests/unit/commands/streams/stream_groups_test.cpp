@@ -297,6 +297,25 @@ TEST_CASE("Trimming leaves what is not acknowledged, or what is pending goes wit
   CHECK(client.run("XTRIM s MAXLEN 1 ACKED DELREF") == error("ERR syntax error"));
 }
 
+TEST_CASE("Trimming leaves what any of several groups still needs", "[stream_groups]") {
+  FilledServer server;
+  TestClient& client = server.client;
+  client.run("XGROUP CREATE s early 0");
+  client.run("XGROUP CREATE s done $");
+  client.run("XREADGROUP GROUP g c STREAMS s >");
+  client.run("XACK s g 1 2 3 5");
+  client.run("XREADGROUP GROUP early c COUNT 2 STREAMS s >");
+  client.run("XACK s early 1");
+  CHECK(client.run("XTRIM s MAXLEN = 0 ACKED") == integer(1));
+  CHECK(client.run("XLEN s") == integer(4));
+  client.run("XGROUP DESTROY s early");
+  CHECK(client.run("XTRIM s MAXLEN = 0 ACKED") == integer(3));
+  CHECK(client.run("XRANGE s - +") == array({entry(4)}));
+  client.run("XACK s g 4");
+  CHECK(client.run("XADD s MAXLEN = 0 ACKED 6 n 6") == bulk("6-0"));
+  CHECK(client.run("XRANGE s - +") == array({entry(6)}));
+}
+
 TEST_CASE("Trimming what is acknowledged is no deletion that a group could not count",
           "[stream_groups]") {
   FilledServer server;

@@ -56,14 +56,35 @@ TEST_CASE("Lists that nobody uses are dropped", "[field_names]") {
   CHECK(&*sets.get(environment, Names{"kept"}) == &*kept);
 }
 
+TEST_CASE("Lists that have lost their users are dropped when it is worth looking for them",
+          "[field_names]") {
+  Environment environment;
+  FieldNameSets& sets = environment.field_names;
+  sets.drop_unused(true);
+  std::vector<FieldNamesRef> held;
+  for (int i = 0; i < 32; ++i) held.push_back(sets.get(environment, Names{std::to_string(i)}));
+  CHECK_FALSE(sets.drop_unused(true));
+  for (int i = 0; i < 4; ++i) held.pop_back();
+  // Four of 32 are too few, unless all are wanted.
+  CHECK_FALSE(sets.drop_unused(false));
+  CHECK(sets.drop_unused(true));
+  CHECK_FALSE(sets.drop_unused(true));
+  for (int i = 0; i < 4; ++i) held.pop_back();
+  CHECK(sets.drop_unused(false));
+  CHECK_FALSE(sets.drop_unused(true));
+  CHECK(sets.used() == held.size());
+}
+
 TEST_CASE("A list outlives its server for a value that is freed later", "[field_names]") {
   auto environment = std::make_unique<Environment>();
   auto hash = std::make_unique<Hash>(*environment);
   hash->set("a", "1");
   hash->share_names();
+  std::unique_ptr<Value> copy(hash->clone());
   CHECK(environment->field_names.used() == 1);
   environment.reset();
   // As a background thread does it: nothing of the server is used.
+  copy.reset();
   hash.reset();
 }
 
