@@ -49,7 +49,8 @@ void adapt_configuration(Config& config, base::Logger& log) {
 ClientView view_of(const server::Client& client) {
   net::Connection* const connection = client.connection();
   return {.secure = client.is_secure(),
-          .ipv6 = connection != nullptr && connection->peer_address().starts_with('[')};
+          .ipv6 = connection != nullptr && connection->peer_address().starts_with('['),
+          .clock_ahead_ms = client.server.shown_ms(0)};
 }
 
 std::string preferred_endpoint(const Server& server, const Node& node, const ClientView& view) {

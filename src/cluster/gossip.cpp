@@ -14,10 +14,13 @@ constexpr size_t kMinEntries = 3;
 // Tolerated difference of other nodes' clocks.
 constexpr int64_t kClockSlackMs = 500;
 
-GossipEntry entry_of(const Node& node) {
+GossipEntry entry_of(const Node& node, const server::Server& server) {
+  const auto time_s = [&](int64_t at_ms) {
+    return static_cast<uint32_t>(at_ms == 0 ? 0 : server.shown_ms(at_ms) / base::kMsPerSecond);
+  };
   return {.id = node.id,
-          .ping_sent_s = static_cast<uint32_t>(node.ping_sent_ms / base::kMsPerSecond),
-          .pong_received_s = static_cast<uint32_t>(node.pong_received_ms / base::kMsPerSecond),
+          .ping_sent_s = time_s(node.ping_sent_ms),
+          .pong_received_s = time_s(node.pong_received_ms),
           .address = node.address,
           .flags = node.flags};
 }
@@ -69,12 +72,12 @@ void Gossip::add_gossip(Message& message, const Node* receiver) {
     const bool of_use = !node.has(kMyself | kSuspect | kHandshake | kNoAddress) &&
                         (node.link != nullptr || !node.slots.empty());
     if (!of_use || &node == receiver) continue;
-    message.gossip.push_back(entry_of(node));
+    message.gossip.push_back(entry_of(node, cluster_.server()));
     ++told;
   }
   for (const Node* node : nodes.all()) {
     if (node->has(kSuspect) && !node->has(kHandshake | kNoAddress))
-      message.gossip.push_back(entry_of(*node));
+      message.gossip.push_back(entry_of(*node, cluster_.server()));
   }
 }
 
@@ -295,7 +298,8 @@ void Gossip::update_known_node(Node& sender, Node& node, const GossipEntry& entr
   if (found_dead) return;
   if (!node.has(kSuspect | kFailing)) {
     // A pong that another node received saves a ping from here.
-    const int64_t pong_ms = int64_t{entry.pong_received_s} * base::kMsPerSecond;
+    const int64_t shown_ms = int64_t{entry.pong_received_s} * base::kMsPerSecond;
+    const int64_t pong_ms = shown_ms - cluster_.server().shown_ms(0);
     if (node.ping_sent_ms == 0 && node.reports.empty() && pong_ms <= now_ms + kClockSlackMs)
       node.pong_received_ms = std::max(node.pong_received_ms, pong_ms);
     return;

@@ -46,8 +46,9 @@ struct NodeAddress {
 
 // Which of a node's addresses a client is given.
 struct ClientView {
-  bool secure = false;  // it speaks TLS, and is sent to TLS ports
-  bool ipv6 = false;    // it came by IPv6
+  bool secure = false;         // it speaks TLS, and is sent to TLS ports
+  bool ipv6 = false;           // it came by IPv6
+  int64_t clock_ahead_ms = 0;  // what Server::shown_ms() adds to a time
 };
 
 struct Node;

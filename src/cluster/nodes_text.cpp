@@ -63,14 +63,18 @@ std::string moves_of(const NodeTable& nodes) {
   return text;
 }
 
-std::string line_of(const NodeTable& nodes, const Node& node, const std::string& place) {
+std::string line_of(const NodeTable& nodes, const Node& node, const std::string& place,
+                    int64_t clock_ahead_ms) {
+  const auto time = [&](int64_t at_ms) {
+    return std::to_string(at_ms == 0 ? 0 : at_ms + clock_ahead_ms);
+  };
   const Node& served = node.master != nullptr ? *node.master : node;
   const bool connected = node.is_myself() || node.link != nullptr;
-  std::string text =
-      node.id + " " + place + " " + flags_text(node.flags) + " " +
-      (node.master != nullptr ? node.master->id : "-") + " " + std::to_string(node.ping_sent_ms) +
-      " " + std::to_string(node.pong_received_ms) + " " + std::to_string(served.config_epoch) +
-      (connected ? " connected" : " disconnected") + node.slots.text();
+  std::string text = node.id + " " + place + " " + flags_text(node.flags) + " " +
+                     (node.master != nullptr ? node.master->id : "-") + " " +
+                     time(node.ping_sent_ms) + " " + time(node.pong_received_ms) + " " +
+                     std::to_string(served.config_epoch) +
+                     (connected ? " connected" : " disconnected") + node.slots.text();
   if (node.is_myself()) text += moves_of(nodes);
   return text;
 }
@@ -209,7 +213,7 @@ std::string flags_text(uint16_t flags) {
 std::string describe(const NodeTable& nodes, const Node& node, const ClientView& view) {
   const std::string hostname = node.hostname.empty() ? "" : "," + node.hostname;
   const std::string place = place_of(node.ip_for(view), node.port_for(view), node.address.bus_port);
-  return line_of(nodes, node, place + hostname);
+  return line_of(nodes, node, place + hostname, view.clock_ahead_ms);
 }
 
 std::string describe_all(const NodeTable& nodes, const ClientView& view) {
@@ -237,7 +241,7 @@ std::string file_text(const NodeTable& nodes) {
     place.append(kTlsPortKey).append(std::to_string(address.tls_port));
     if (!node->human_name.empty()) place.append(",").append(kNameKey).append(node->human_name);
     place.append(",").append(kShardIdKey).append(node->shard_id);
-    text += line_of(nodes, *node, place) + "\n";
+    text += line_of(nodes, *node, place, 0) + "\n";
   }
   return text + "vars currentEpoch " + std::to_string(nodes.current_epoch) + " lastVoteEpoch " +
          std::to_string(nodes.last_vote_epoch) + "\n";

@@ -53,6 +53,7 @@ Replication::Replication(server::Server& server, std::unique_ptr<SnapshotMaker> 
       started_ms_(server.machine_ms()) {
   server_.on_turn_end(server::TurnEnd::kReplicas, [this] { end_turn(); });
   server_.hooks().tick.add([this] { tick(); });
+  server_.hooks().clock_went_back.add([this](int64_t by_ms) { clock_went_back(by_ms); });
   server_.shutdown().on_lag_question([this] { return any_lags(*this); });
   server_.shutdown().before_preparations([this] { log_lags(*this); });
   server_.add_debug_subcommands(debug_subcommands());

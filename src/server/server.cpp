@@ -211,16 +211,26 @@ void Server::count_own_memory(size_t start) {
 void Server::refresh_clock() {
   enter();
   machine_us_ = machine_epoch_us_ + clock_.monotonic_us();
-  now_us_ = data_clock_.is_wall() ? clock_.wall_us() : data_clock_.wall_us();
+  const int64_t wall_us = clock_.wall_us();
+  now_us_ = data_clock_.is_wall() ? wall_us : data_clock_.wall_us();
   environment_.now_ms = now_us_ / base::kUsPerMs;
   environment_.access_clock =
       static_cast<uint32_t>(environment_.now_ms / base::kMsPerSecond) & store::Entry::kMaxAccess;
+  const int64_t ahead_us = wall_us - machine_us_;
+  if (std::abs(ahead_us - machine_clock_ahead_us_) >= kMinStepMs * base::kUsPerMs) [[unlikely]]
+    machine_clock_was_set(ahead_us);
 }
 
-int64_t Server::shown_ms(int64_t machine_ms) const {
-  // The clocks are read one after the other: what is less than half a millisecond is that.
-  const int64_t set_by_us = clock_.wall_us() - clock_.monotonic_us() - machine_epoch_us_;
-  return machine_ms + (set_by_us + base::kUsPerMs / 2) / base::kUsPerMs;
+void Server::machine_clock_was_set(int64_t ahead_us) {
+  const int64_t step_us = ahead_us - std::exchange(machine_clock_ahead_us_, ahead_us);
+  if (data_clock_.is_wall()) move_deadlines_back(-step_us / base::kUsPerMs);
+}
+
+void Server::move_deadlines_back(int64_t by_ms) {
+  clients_.clock_went_back(by_ms);
+  blocking_->clock_went_back(by_ms);
+  pauses_->clock_went_back(by_ms);
+  hooks_.clock_went_back.run(by_ms);
 }
 
 void Server::pack_collections(size_t least) {
@@ -306,7 +316,6 @@ void Server::release_output() {
 void Server::tick() {
   const uint64_t started = base::CycleClock::ticks();
   refresh_clock();
-  follow_machine_clock();
   if (loop_ == nullptr) {
     tasks_->resume_ready();
     expiry_->work();
@@ -315,6 +324,7 @@ void Server::tick() {
   pauses_->tick();
   clients_.end_waits();
   sample_rates();
+  environment_.field_names.drop_unused(/*all=*/false);
   memory_.tick();
   stats_.note_memory(used_memory(), clock_.wall_us() / base::kUsPerSecond);
   clients_.check_some();
@@ -324,7 +334,6 @@ void Server::tick() {
   end_turn();
   stats_.cron_ticks += base::CycleClock::ticks() - started;
 }
-  environment_.field_names.drop_unused(/*all=*/false);
 
 void Server::sample_rates() {
   const int64_t monotonic_us = clock_.monotonic_us();
@@ -407,26 +416,9 @@ void Server::data_clock_moved() {
   if (loop_ != nullptr) wake();
 }
 
-void Server::move_deadlines_back(int64_t by_ms) {
-  clients_.clock_went_back(by_ms);
-  blocking_->clock_went_back(by_ms);
-  pauses_->clock_went_back(by_ms);
-}
-
-void Server::follow_machine_clock() {
-  // Not for each millisecond of a clock that is adjusted slowly.
-  constexpr int64_t kMinStepMs = 10;
-  const int64_t ahead_ms = shown_ms(0);
-  const int64_t step_ms = ahead_ms - machine_clock_ahead_ms_;
-  if (std::abs(step_ms) < kMinStepMs) return;
-  machine_clock_ahead_ms_ = ahead_ms;
-  if (data_clock_.is_wall()) move_deadlines_back(-step_ms);
-}
-
 void Server::wake() {
   wake_time_ms_ = 0;
   refresh_clock();
-  follow_machine_clock();
   pauses_->tick();
   clients_.end_waits();
 }

@@ -264,12 +264,19 @@ class Server {
   int64_t now_ms() const { return environment_.now_ms; }
   // The same moment in microseconds.
   int64_t now_us() const { return now_us_; }
+  // Of the machine's clock, from which on it counts as set. What is less may be that two clocks are
+  // read one after the other, or that one is adjusted slowly.
+  static constexpr int64_t kMinStepMs = 50;
   // For intervals, ages and timeouts of the server's own: Unix time when the server was made, and
   // later by what the monotonic clock (clock()) had passed when refresh_clock() was called last. So
   // nothing times out, or lasts for ever, because the machine's clock is set.
   int64_t machine_ms() const { return machine_us_ / base::kUsPerMs; }
-  // The Unix time that the machine's clock, as it is set now, would have shown at that machine_ms().
-  int64_t shown_ms(int64_t machine_ms) const;
+  // The Unix time that the machine's clock, as it is set now, would have shown at that
+  // machine_ms().
+  // Right within kMinStepMs.
+  int64_t shown_ms(int64_t machine_ms) const {
+    return machine_ms + machine_clock_ahead_us_ / base::kUsPerMs;
+  }
 
   // The server's cron, at most some milliseconds: active expiry, timeouts, figures. Called by the
   // loop's timers; tests on virtual time call it.
@@ -362,8 +369,8 @@ class Server {
   void wake();
   // Waits and pauses by the data's clock: it was set back by so much, or forward if negative.
   void move_deadlines_back(int64_t by_ms);
-  // Waits last as long as they would have where the machine's clock has been set.
-  void follow_machine_clock();
+  // The machine's clock has been set, and is ahead of machine_ms() by so much now.
+  void machine_clock_was_set(int64_t ahead_us);
   void sample_rates();
   void drop_error_counts(Stats::ErrorCounts errors);
 
@@ -380,7 +387,7 @@ class Server {
   // What machine_ms() has added to the monotonic time.
   const int64_t machine_epoch_us_ = clock_.wall_us() - clock_.monotonic_us();
   int64_t machine_us_ = 0;
-  int64_t machine_clock_ahead_ms_ = 0;  // of machine_ms(), when that was looked at last
+  int64_t machine_clock_ahead_us_ = 0;  // of machine_ms(), within kMinStepMs
   Propagation propagation_;
   std::unique_ptr<Expiry> expiry_;
   std::unique_ptr<MemoryLimit> memory_limit_;

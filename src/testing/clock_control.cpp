@@ -89,11 +89,8 @@ void ClockControl::make(const Move& move) {
 
 void ClockControl::moved() {
   warn_once();
-  replication::Replication& replication = server_.layer<replication::Replication>();
-  const int64_t before_ms = server_.now_ms();
   server_.data_clock_moved();
-  if (server_.now_ms() < before_ms) replication.clock_went_back(before_ms - server_.now_ms());
-  replication.propagate_clock();
+  server_.layer<replication::Replication>().propagate_clock();
 }
 
 void ClockControl::warn_once() {

@@ -214,7 +214,7 @@ void reply_space(CommandContext& ctx, const Spaces::Space& space) {
   ctx.reply.bulk("used-memory");
   ctx.reply.integer(static_cast<int64_t>(server.used_memory()));
   ctx.reply.bulk("age-ms");
-  ctx.reply.integer(ctx.server.machine_ms() - space.made_ms);
+  ctx.reply.integer((ctx.server.clock().monotonic_us() - space.made_us) / base::kUsPerMs);
   ctx.reply.bulk("emulate");
   ctx.reply.bulk(server.edition().text());
 }

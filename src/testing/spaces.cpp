@@ -125,7 +125,8 @@ base::Result<Spaces::Space*> Spaces::create(std::string_view name, bool keep, Se
   space->host = *std::move(made);
   space->name = name;
   space->keep = keep;
-  space->made_ms = space->empty_since_ms = main_.machine_ms();
+  space->made_us = main_.clock().monotonic_us();
+  space->empty_since_ms = main_.machine_ms();
   Server& server = space->server();
   server.set_state(server::kStateSpace, true);
   attach(server);

@@ -55,7 +55,7 @@ class Spaces final : public server::SpaceGate {
     bool keep = false;
     bool ends = false;           // destroyed soon; takes no clients
     bool sleeps = true;          // does not tick
-    int64_t made_ms = 0;         // the machine's time
+    int64_t made_us = 0;         // monotonic time
     int64_t empty_since_ms = 0;  // the machine's time; of one without clients
     int port = 0;                // at which it listens; 0: at none
     std::string socket;          // the unix socket at which it listens; empty: at none

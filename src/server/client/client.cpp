@@ -184,7 +184,8 @@ size_t Client::on_input(std::span<char> bytes) {
   eviction.touch(*this);
   // Before a large request is complete, because once it has run its memory is free again: whether
   // it exceeds the limit must not depend on how many reads a turn has.
-  const bool is_large = connection_->input_memory() >= ClientEviction::kMinToClose;
+  const bool is_large =
+      connection_ != nullptr && connection_->input_memory() >= ClientEviction::kMinToClose;
   if (is_large && eviction.enforce(this)) return bytes.size();
   return server.pump().process(*this, bytes);
 }

@@ -159,7 +159,9 @@ TEST_CASE("A replica gets the file that was made for it, whatever snapshots are 
   CHECK(replica.ask({"PSYNC", "?", "-1"}).starts_with("+FULLRESYNC "));
   if (!scene.child().running()) scene.pass(1000);
   REQUIRE(scene.child().running());
-  SECTION("by another name") { CHECK(scene.user.run("CONFIG SET dbfilename earlier.rdb") == kOk); }
+  SECTION("by another name") {
+    CHECK(scene.user.run("CONFIG SET dbfilename earlier.rdb") == kOk);
+  }
   SECTION("in another directory") {
     CHECK(scene.user.run("CONFIG SET dir " + elsewhere.path().string()) == kOk);
   }

@@ -152,6 +152,7 @@ TEST_CASE("appendfsync everysec goes on syncing when the clock is set back") {
   a.worker.drain();
   REQUIRE(a.file.synced_offset() == 1);
   a.server.step_ms(-3'600'000);
+  a.server.advance_ms(1000);
   a.set("two");
   a.file.flush();
   a.worker.drain();
@@ -174,6 +175,7 @@ TEST_CASE("A clock that is set back does not extend the wait for a sync that goe
   a.file.flush();
   CHECK(a.contents() == before);
   a.server.step_ms(-3'600'000);
+  a.server.advance_ms(2000);
   a.file.flush();
   CHECK(a.contents().size() > before.size());
   disk.unlock();

@@ -299,6 +299,32 @@ TEST_CASE("Waits and pauses last as long when the machine's clock is set", "[cli
   CHECK(waiting.wire.peer.receive() == kNullArray);
 }
 
+TEST_CASE("Waits and pauses that begin behind a step of the clock last no longer for it",
+          "[client]") {
+  net::Loop loop;
+  NetServer server;
+  User waiting(loop, server);
+  User pausing(loop, server);
+  // No tick in between.
+  const auto say = [&](User& user, std::string_view request) {
+    user.wire.peer.send(request);
+    tests::turn(loop);
+    return user.wire.peer.receive();
+  };
+  server.clock.step_ms(GENERATE(3'600'000, -3'600'000));
+  CHECK(say(waiting, "BLPOP list 5\r\n").empty());
+  CHECK(say(pausing, "CLIENT PAUSE 5000 WRITE\r\n") == kOk);
+  CHECK(say(pausing, "SET key value\r\n").empty());
+  server.advance_ms(4'999);
+  waiting.turn();
+  CHECK(waiting.wire.peer.receive().empty());
+  CHECK(pausing.wire.peer.receive().empty());
+  server.advance_ms(1);
+  waiting.turn();
+  CHECK(waiting.wire.peer.receive() == kNullArray);
+  CHECK(pausing.wire.peer.receive() == kOk);
+}
+
 TEST_CASE("A client that does nothing for longer than timeout goes, unless it waits or listens",
           "[client]") {
   net::Loop loop;
