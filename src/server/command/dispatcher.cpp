@@ -622,9 +622,7 @@ void Dispatcher::count_call(Client& client, Command& command, Arguments args, ui
     command.stats.latency->record(static_cast<uint64_t>(server_.cycle_clock().to_ns(ticks)));
   }
   ++server_.stats().commands_processed;
-  // A script's commands are its caller's.
-  const bool is_of_caller = client.has(kClientScript) && calls_.serving != nullptr;
-  ++(is_of_caller ? *calls_.serving : client).total_commands;
+  ++client.total_commands;
   if (meters_.wants(ticks)) [[unlikely]]
     note_call(client, command, args, ticks);
 }

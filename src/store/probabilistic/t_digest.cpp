@@ -143,6 +143,9 @@ bool TDigest::add_all(std::span<const TDigest* const> others) {
   int64_t sum = weight();
   for (const TDigest* other : others) {
     LK_ASSERT(other != this);
+    // Takes nothing from `looks`: whether it was done before must not count, because a replica may
+    // not have been asked the same.
+    other->merge();
     if (__builtin_add_overflow(sum, other->weight(), &sum) || sum > kMostObservations) return false;
   }
   size_t looks = kLooksOfAddAll;
@@ -154,10 +157,8 @@ bool TDigest::add_all(std::span<const TDigest* const> others) {
   return true;
 }
 
-// Adds the centroids of `other` so many times.
+// Adds the centroids of `other`, merged, so many times.
 void TDigest::add_all_of(const TDigest& other, int64_t times, size_t* looks) {
-  // Whether that was done before must not count: a replica may not have been asked the same.
-  other.merge();
   for (const Centroid& centroid : other.centroids_)
     add(Centroid{centroid.mean, centroid.weight * times}, looks);
 }

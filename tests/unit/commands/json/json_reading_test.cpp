@@ -143,7 +143,7 @@ TEST_CASE("A value is not copied into a document without limit", "[json]") {
   CHECK(document.client.run_words({"JSON.STRAPPEND", "k", "$[*]", long_text}) == too_large);
   CHECK(document.run("JSON.GET k $[0]") == bulk(R"([""])"));
   CHECK(document.client.run_words({"JSON.STRAPPEND", "k", "$[0,1]", "\"y\""}) ==
-        array({integer((1 << 20) + 1), integer((1 << 20) + 1)}));
+        array({integer(1), integer(1)}));
 }
 
 TEST_CASE("JSON.DEBUG MEMORY counts bytes for each value of a path", "[json]") {
