@@ -396,24 +396,16 @@ constexpr const char* kShapeCost =
     "O(N+log(M)) where N is the number of elements in the grid-aligned bounding box area around "
     "the shape provided as the filter and M is the number of items inside the shape";
 
-// The last of all STORE and STOREDIST names the destination, which the specifications cannot tell:
-// they name the first of each. Here it is the last of each, so that the destination is among them.
+// Of several STORE and STOREDIST the last one counts, which the specifications cannot tell.
 // FirstOption: the position of the word that may be the first option.
 template <size_t FirstOption>
 bool find_radius_keys(Arguments words, std::vector<KeyReference>* out) {
   out->push_back({1, kKeyReadOnly | kKeyAccess});
-  std::optional<size_t> stored;
-  std::optional<size_t> stored_distances;
+  std::optional<size_t> target;
   for (size_t i = FirstOption; i + 1 < words.size(); ++i) {
-    if (is_word(words[i], "STORE")) {
-      stored = ++i;
-    } else if (is_word(words[i], "STOREDIST")) {
-      stored_distances = ++i;
-    }
+    if (is_word(words[i], "STORE") || is_word(words[i], "STOREDIST")) target = ++i;
   }
-  for (const auto& target : {stored, stored_distances}) {
-    if (target) out->push_back({static_cast<uint32_t>(*target), kKeyOverwrite | kKeyUpdate});
-  }
+  if (target) out->push_back({static_cast<uint32_t>(*target), kKeyOverwrite | kKeyUpdate});
   return true;
 }
 
